@@ -1,0 +1,1 @@
+"""The midstream protocol: model, frames, calls, codecs and the merge law. Pure; see SPEC.md."""

@@ -1,0 +1,235 @@
+"""The frames: arrays whose first element is the tag (SPEC 3).
+
+Integers are below 2^53. ``channel`` names one load of one session for the whole life of a server
+process, so that a frame is encoded once for all its readers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from midstream.protocol.errors import ErrorInfo
+from midstream.protocol.limits import Limits
+from midstream.protocol.model import (
+    Origin,
+    Part,
+    Role,
+    Session,
+    StreamState,
+    Turn,
+    Visibility,
+)
+from midstream.protocol.values import MAX_INTEGER, Value
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+CallId: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+
+
+class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
+    """→ The first frame of a client, within ``hello_seconds``."""
+
+    version: Count
+    token: str | None
+    client: dict[str, Value]
+
+
+class WelcomeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a connection is told about its server. ``time`` is ms since the epoch."""
+
+    connection_id: str
+    server: str
+    time: int
+    heartbeat_ms: int
+    limits: Limits
+    subject: str
+    scopes: list[str]
+
+
+class Welcome(msgspec.Struct, array_like=True, tag="welcome", frozen=True):
+    """← The answer to ``hello``."""
+
+    info: WelcomeInfo
+
+
+class Call(msgspec.Struct, array_like=True, tag="call", frozen=True):
+    """→ A request. ``id`` is the client's own; it is answered once, by ``result`` or ``error``."""
+
+    id: CallId
+    method: str
+    params: msgspec.Raw
+
+
+class Result(msgspec.Struct, array_like=True, tag="result", frozen=True):
+    """← The answer to the call with this id; its form depends on the method (SPEC 7)."""
+
+    id: CallId
+    result: msgspec.Raw
+
+
+class ErrorFrame(msgspec.Struct, array_like=True, tag="error", frozen=True):
+    """← The refusal of a call, or, with id ``null``, of a frame that was no call."""
+
+    id: CallId | None
+    error: ErrorInfo
+
+
+class Ping(msgspec.Struct, array_like=True, tag="ping", frozen=True):
+    """↔ Asks for a ``pong`` with the same nonce."""
+
+    nonce: Count
+
+
+class Pong(msgspec.Struct, array_like=True, tag="pong", frozen=True):
+    """↔ Answers a ``ping``; ``time`` is the sender's, in ms since the epoch."""
+
+    nonce: Count
+    time: Count
+
+
+class Delta(msgspec.Struct, array_like=True, tag="d", frozen=True):
+    """← Text appended to a part: the one hot frame (18 bytes for four ASCII characters in msgpack)."""
+
+    channel: int
+    version: int
+    elapsed: int
+    message_sequence: int
+    part_sequence: int
+    text: str
+
+
+class MessageEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a change or a sync says of one message (SPEC 3.4).
+
+    All of the message's own fields are there when it is new to the reader. ``parts`` are those
+    that changed, each whole; parts above ``part_count`` are dropped. ``revision`` and ``appends``
+    are there in a sync only.
+    """
+
+    message_id: str
+    sequence: int
+    revision: int | UnsetType = UNSET
+    session_id: str | UnsetType = UNSET
+    turn_id: str | UnsetType = UNSET
+    role: Role | UnsetType = UNSET
+    visibility: Visibility | UnsetType = UNSET
+    created_at: int | UnsetType = UNSET
+    updated_at: int
+    origin: Origin | UnsetType = UNSET
+    state: StreamState | UnsetType = UNSET
+    part_count: int
+    parts: list[Part] = []
+    appends: list[tuple[int, str]] = []
+
+
+class ChangeContent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Everything that one change touched; turns and the session are always whole."""
+
+    messages: list[MessageEntry] = []
+    turns: list[Turn] = []
+    session: Session | UnsetType = UNSET
+
+
+class Change(msgspec.Struct, array_like=True, tag="change", frozen=True):
+    """← One change, applied as a whole. ``durable`` says that it was committed before it was sent."""
+
+    channel: int
+    version: int
+    durable: bool
+    content: ChangeContent
+
+
+class Skip(msgspec.Struct, array_like=True, tag="skip", frozen=True):
+    """← The versions in (``from_version``, ``version``] show nothing to this subscription."""
+
+    channel: int
+    from_version: int
+    version: int
+
+
+class SyncPayload(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename={"from_version": "from"}):
+    """What brings a replica from ``from`` to ``version``, or replaces it (SPEC 5)."""
+
+    mode: Literal["replay", "catchup", "reset"]
+    from_version: int | UnsetType = UNSET
+    epoch: str
+    version: int
+    durable: int
+    session: Session | UnsetType = UNSET
+    turns: list[Turn] = []
+    messages: list[MessageEntry] = []
+    next_before_sequence: int | UnsetType = UNSET
+    has_more: bool | UnsetType = UNSET
+
+
+class Sync(msgspec.Struct, array_like=True, tag="sync", frozen=True):
+    """← A sync that was not asked for: the reader was behind, or a new epoch begins."""
+
+    channel: int
+    payload: SyncPayload
+
+
+class Mark(msgspec.Struct, array_like=True, tag="mark", frozen=True):
+    """← Where the stream stands, so that a lost last frame is noticed."""
+
+    channel: int
+    version: int
+
+
+class Closed(msgspec.Struct, array_like=True, tag="closed", frozen=True):
+    """← The subscription ended: ``reload``, ``deleted`` or ``forbidden``."""
+
+    channel: int
+    code: str
+    retryable: bool
+
+
+class Signal(msgspec.Struct, array_like=True, tag="signal", frozen=True):
+    """← Something ephemeral (typing, presence): no version, never stored."""
+
+    channel: int
+    sender: str
+    name: str
+    data: Value
+
+
+class GoAway(msgspec.Struct, array_like=True, tag="goaway", frozen=True):
+    """← The server drains: come back after this delay, which differs for each connection."""
+
+    reason: str
+    reconnect_after_ms: int
+
+
+class Chunk(msgspec.Struct, array_like=True, tag="chunk", frozen=True):
+    """↔ A piece of frame ``n``: bytes in msgpack, a slice of the text in JSON."""
+
+    n: Count
+    last: bool
+    piece: Value
+
+
+ClientFrame: TypeAlias = Hello | Call | Ping | Pong | Chunk
+"""What a client sends."""
+
+ServerFrame: TypeAlias = (
+    Welcome
+    | Result
+    | ErrorFrame
+    | Ping
+    | Pong
+    | Delta
+    | Change
+    | Skip
+    | Sync
+    | Mark
+    | Closed
+    | Signal
+    | GoAway
+    | Chunk
+)
+"""What a server sends."""
+
+SessionFrame: TypeAlias = Delta | Change | Skip | Sync | Mark
+"""The frames that the merge law speaks of (SPEC 4)."""

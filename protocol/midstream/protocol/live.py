@@ -1,0 +1,125 @@
+"""A message under construction: cheap to append to, whole whenever it is read.
+
+Appending to a Python string copies it, so a long stream would cost the square of its length.
+A live message keeps what was appended in pieces and joins them when somebody looks. Server
+(projection) and clients (replica) both hold these; what they hand out are frozen Messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, structs
+
+from midstream.protocol.model import Message, Part, ReasoningPart, TextPart, ToolPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def can_append(part: Part) -> bool:
+    """Say whether a delta may follow: an open text or reasoning part, or a tool that streams its input."""
+    if isinstance(part, (TextPart, ReasoningPart)):
+        return part.state == "streaming"
+    return isinstance(part, ToolPart) and part.state == "input-streaming"
+
+
+def appended(part: Part, text: str) -> Part:
+    """Return the part with ``text`` at the end of its ``text``, or of a tool's ``input_text``.
+
+    Raises:
+        TypeError: the part has no text that grows.
+
+    """
+    if isinstance(part, (TextPart, ReasoningPart)):
+        return structs.replace(part, text=part.text + text)
+    if isinstance(part, ToolPart):
+        before = "" if part.input_text is UNSET else part.input_text
+        return structs.replace(part, input_text=before + text)
+    message = f"nothing can be appended to a {type(part).__name__}"
+    raise TypeError(message)
+
+
+class LiveMessage:
+    """One message that may still change.
+
+    :meth:`message` gives the whole as a frozen :class:`Message`, the same object until the next
+    change; unchanged parts keep their identity from one to the next.
+    """
+
+    __slots__ = ("_head", "_parts", "_snapshot", "_tails")
+
+    def __init__(self, message: Message) -> None:
+        """Start from a whole message."""
+        self._head = message
+        self._parts: list[Part] = list(message.parts)
+        self._tails: dict[int, list[str]] = {}
+        self._snapshot: Message | None = message
+
+    @property
+    def head(self) -> Message:
+        """The message's own fields, current; its ``parts`` are not."""
+        return self._head
+
+    @property
+    def part_count(self) -> int:
+        """How many parts there are; their sequences are 1 to this."""
+        return len(self._parts)
+
+    def part(self, sequence: int) -> Part:
+        """Return one part, whole. Raises IndexError where there is none."""
+        if not 1 <= sequence <= len(self._parts):
+            raise IndexError(sequence)
+        tail = self._tails.pop(sequence, None)
+        if tail:
+            self._parts[sequence - 1] = appended(self._parts[sequence - 1], "".join(tail))
+        return self._parts[sequence - 1]
+
+    def parts(self) -> list[Part]:
+        """Return all parts, whole; the list is the caller's."""
+        for sequence in list(self._tails):
+            self.part(sequence)
+        return list(self._parts)
+
+    def accepts(self, sequence: int) -> bool:
+        """Say whether a delta to this part would be legal now."""
+        return 1 <= sequence <= len(self._parts) and can_append(self._parts[sequence - 1])
+
+    def message(self) -> Message:
+        """Return the whole message as it is now."""
+        if self._snapshot is None:
+            self._snapshot = structs.replace(self._head, parts=self.parts())
+        return self._snapshot
+
+    def append(self, sequence: int, text: str, *, revision: int, updated_at: int) -> None:
+        """Append text to a part. Costs the text, not the length of what is there already."""
+        self._tails.setdefault(sequence, []).append(text)
+        # hot: 0.5 µs in all, of which the new head is 0.3 (Python 3.11)
+        self._head = structs.replace(self._head, revision=revision, updated_at=updated_at)
+        self._snapshot = None
+
+    def put(self, parts: Iterable[Part], *, part_count: int, head: Message) -> None:
+        """Set whole parts at their sequences, drop those above ``part_count``, and take the new head.
+
+        Raises:
+            ValueError: a part would leave a hole; nothing was changed.
+
+        """
+        replaced = sorted(parts, key=lambda part: part.sequence)
+        length = len(self._parts)
+        for part in replaced:
+            if not 1 <= part.sequence <= length + 1:
+                message = f"part {part.sequence} would leave a hole above part {length}"
+                raise ValueError(message)
+            length = max(length, part.sequence)
+        if part_count > length:
+            message = f"{part_count} parts are announced, but only {length} are known"
+            raise ValueError(message)
+        for part in replaced:
+            self._tails.pop(part.sequence, None)
+            self._parts[part.sequence - 1 : part.sequence] = [part]
+        for sequence in range(part_count + 1, len(self._parts) + 1):
+            self._tails.pop(sequence, None)
+        del self._parts[part_count:]
+        self._head = head
+        self._snapshot = None

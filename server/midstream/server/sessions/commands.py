@@ -1,0 +1,81 @@
+"""What goes into a session's mailbox, and what its loop may ask of those who listen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from midstream.protocol.calls import Cursor
+from midstream.protocol.errors import MidstreamError
+from midstream.protocol.frames import SyncPayload
+from midstream.protocol.values import Value
+from midstream.server.sessions.broadcast import Broadcast
+
+Answer: TypeAlias = msgspec.Struct | MidstreamError
+"""A result of :data:`midstream.protocol.calls.RESULTS`, or why there is none. Parts in it may be
+:class:`msgspec.Raw` msgpack, as they were stored."""
+
+
+class Subscriber(Protocol):
+    """One connection's subscription to one session, as the session's loop sees it.
+
+    The loop calls it from its own task; none of these blocks or raises.
+    """
+
+    include_internal: bool
+    limit: int
+    """Messages that a ``reset`` shall hold; 0 for none."""
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """What last entered the outbox of this subscription; None before its first sync."""
+        ...
+
+    @property
+    def behind(self) -> bool:
+        """True while broadcasts do not enter the outbox, and a sync is owed instead."""
+        ...
+
+    def publish(self, broadcast: Broadcast) -> None:
+        """Take a broadcast; while behind it is dropped, because a sync will cover it."""
+        ...
+
+    def bring_up(self, payload: SyncPayload) -> None:
+        """Take the sync that was owed, and be live again, or behind by choice (a pace)."""
+        ...
+
+    def signal(self, sender: str, name: str, data: Value) -> None:
+        """Take something ephemeral; it may be dropped."""
+        ...
+
+    def close(self, code: str, *, retryable: bool) -> None:
+        """Learn that the subscription ended; the loop has forgotten it already."""
+        ...
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls: the subject (SPEC 10), and the connection it came by."""
+
+    subject: str
+    connection_id: str
+    scopes: frozenset[str] = frozenset()
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to one session.
+
+    ``reply`` is called exactly once, from the loop's task, at the version that the answer shows:
+    everything published before it entered the subscriber's outbox before it, everything after
+    comes later (SPEC 3, "answers are part of the stream"). ``subscriber`` is the caller's
+    subscription to this session, if it has one; for ``subscribe`` the one that begins. A
+    subscriber that is behind is brought up directly before the reply.
+    """
+
+    method: str
+    params: msgspec.Struct
+    as_sent: Value
+    caller: Caller
+    reply: Callable[[Answer], None]
+    subscriber: Subscriber | None = None

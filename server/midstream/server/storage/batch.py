@@ -1,0 +1,124 @@
+"""The group commit itself: several jobs, one transaction, one outcome each (SPEC 9).
+
+Pure in the sense that matters here: a connection and jobs in, outcomes out, no thread and no event loop.
+"""
+
+from __future__ import annotations
+
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import apsw
+
+from midstream.server.storage.errors import CommitFailed, OwnershipLost, ReadFailed, StorageError
+from midstream.server.storage.owner import check_generation
+
+Work = Callable[[apsw.Connection], object]
+"""One job: uses the connection, and gives what its caller awaits. It must not end the transaction."""
+
+SYSTEM_ERRORS = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.NoMemError,
+)
+"""Errors that say nothing about a job's statements, only about disk, memory or locks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job did its work, and it counts."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The job's work does not count; its caller gets the error."""
+
+    error: BaseException
+
+
+Outcome = Done | Failed
+
+
+def run_batch(connection: apsw.Connection, generation: int, jobs: Sequence[Work]) -> list[Outcome]:
+    """Run the jobs in order in one transaction, each in a savepoint of its own, and commit.
+
+    A job that raises is rolled back alone. When the transaction as a whole fails (BEGIN, COMMIT, a disk
+    error that made SQLite roll back) every job has failed with `CommitFailed`; when the file belongs to
+    another generation, with `OwnershipLost`. Nothing is raised but an interrupt, and no transaction is
+    left open where SQLite still lets us end it.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        check_generation(connection, generation)
+        outcomes = [_run_job(connection, job) for job in jobs]
+        connection.execute("COMMIT")
+    except OwnershipLost as lost:
+        _roll_back(connection)
+        return [Failed(OwnershipLost(lost.ours, lost.found)) for _ in jobs]
+    except Exception as cause:  # noqa: BLE001 - whatever broke the transaction, every caller must hear of it
+        _roll_back(connection)
+        return [Failed(CommitFailed(cause)) for _ in jobs]
+    except BaseException:
+        _roll_back(connection)
+        raise
+    return outcomes
+
+
+def run_read(connection: apsw.Connection, job: Work) -> Outcome:
+    """Run a reading job on one consistent snapshot: all its statements see the same state."""
+    try:
+        connection.execute("BEGIN")
+    except apsw.Error as cause:
+        return Failed(ReadFailed(cause))
+    outcome = attempt(job, connection, ReadFailed)
+    _roll_back(connection)
+    return outcome
+
+
+def attempt(job: Work, connection: apsw.Connection, failure: type[CommitFailed | ReadFailed]) -> Outcome:
+    """Call the job; a system error becomes a `failure`, any other error goes to the caller as it is."""
+    try:
+        return Done(job(connection))
+    except SYSTEM_ERRORS as cause:
+        return Failed(failure(cause))
+    except StopIteration as cause:
+        # A future does not take this one, and in a coroutine it would become a RuntimeError as well.
+        error = RuntimeError("A job raised StopIteration; give a default to next().")
+        error.__cause__ = cause
+        return Failed(error)
+    except BaseException as error:  # noqa: BLE001 - the error belongs to the caller; whoever runs jobs goes on
+        return Failed(error)
+
+
+def _run_job(connection: apsw.Connection, job: Work) -> Outcome:
+    connection.execute("SAVEPOINT job")
+    outcome = attempt(job, connection, CommitFailed)
+    if not connection.in_transaction:
+        # SQLite gave up the whole transaction (disk full, I/O error); the job may have hidden the error.
+        raise _reason(outcome)
+    if isinstance(outcome, Failed):
+        connection.execute("ROLLBACK TO job")
+    connection.execute("RELEASE job")
+    return outcome
+
+
+def _reason(outcome: Outcome) -> Exception:
+    match outcome:
+        case Failed(CommitFailed(cause=Exception() as cause)):
+            return cause
+        case _:
+            return StorageError("a job ended the transaction of its batch, or went on after a disk error")
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    with suppress(apsw.Error):  # whoever owns the connection replaces one that is not idle
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

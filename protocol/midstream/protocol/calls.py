@@ -268,7 +268,7 @@ class UpdateParams(_Params, frozen=True, kw_only=True):
     """``sessions.update``: what is given is replaced whole; a title of ``null`` removes it."""
 
     session_id: Id
-    title: str | None | UnsetType = UNSET
+    title: str | UnsetType | None = UNSET
     metadata: dict[str, Value] | UnsetType = UNSET
 
 

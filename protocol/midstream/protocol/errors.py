@@ -40,9 +40,7 @@ class MidstreamError(Exception):
 
     def info(self) -> ErrorInfo:
         """Return the wire form."""
-        return ErrorInfo(
-            code=self.code, message=self.message, retryable=self.retryable, details=self.details
-        )
+        return ErrorInfo(code=self.code, message=self.message, retryable=self.retryable, details=self.details)
 
 
 class InternalError(MidstreamError):
@@ -59,9 +57,29 @@ class InvalidRequest(MidstreamError):
 
     code = "invalid"
 
+    call_id: int | None = None
+    """The id of the call that the bad frame was, where it could be read: the error answers that call."""
+
     def __init__(self, field: str, problem: str) -> None:
         """Name the field and say what is wrong with it and what was expected."""
         super().__init__(f"{field}: {problem}" if field else problem, {"field": field})
+
+    @property
+    def field(self) -> str:
+        """The path of the field, for example ``parts[0].text``; empty where the whole is meant."""
+        return str(self.details.get("field", ""))
+
+
+class MalformedFrame(MidstreamError):
+    """The framing is broken: no array with a tag, or an unreadable chunk. The connection ends (4500)."""
+
+    code = "malformed"
+
+    def __init__(self, problem: str) -> None:
+        """Say what is broken."""
+        super().__init__(
+            f"This is no frame: {problem}. Send one array with a string tag as one message (SPEC 3)."
+        )
 
 
 class UnknownFrame(MidstreamError):
@@ -71,7 +89,9 @@ class UnknownFrame(MidstreamError):
 
     def __init__(self, tag: str) -> None:
         """Name the tag."""
-        super().__init__(f"Frame tag {tag!r} is not known to this server. See SPEC 3 for the tags.", {"tag": tag})
+        super().__init__(
+            f"Frame tag {tag!r} is not known to this server. See SPEC 3 for the tags.", {"tag": tag}
+        )
 
 
 class UnknownMethod(MidstreamError):
@@ -119,7 +139,9 @@ class Forbidden(MidstreamError):
 
     def __init__(self, scope: str, field: str) -> None:
         """Name the scope and the field that needs it."""
-        super().__init__(f"{field} needs the scope {scope!r}, which this connection does not have.", {"field": field})
+        super().__init__(
+            f"{field} needs the scope {scope!r}, which this connection does not have.", {"field": field}
+        )
 
 
 class Refused(MidstreamError):
@@ -184,7 +206,7 @@ class LimitExceeded(MidstreamError):
         """Name the limit, its value, and what was sent."""
         sent = f", got {actual}" if actual is not None else ""
         super().__init__(
-            f"Limit {limit!r} is {maximum}{sent}. Send less, or raise the limit in the server's configuration.",
+            f"Limit {limit!r} is {maximum}{sent}. Send less, or raise it in the server's configuration.",
             {"limit": limit, "maximum": maximum, "actual": actual},
         )
 
@@ -208,6 +230,7 @@ _BY_CODE: dict[str, type[MidstreamError]] = {
     for kind in (
         InternalError,
         InvalidRequest,
+        MalformedFrame,
         UnknownFrame,
         UnknownMethod,
         NotFound,

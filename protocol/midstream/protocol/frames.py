@@ -149,7 +149,9 @@ class Skip(msgspec.Struct, array_like=True, tag="skip", frozen=True):
     version: int
 
 
-class SyncPayload(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename={"from_version": "from"}):
+class SyncPayload(
+    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename={"from_version": "from"}
+):
     """What brings a replica from ``from`` to ``version``, or replaces it (SPEC 5)."""
 
     mode: Literal["replay", "catchup", "reset"]

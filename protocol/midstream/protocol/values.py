@@ -7,11 +7,16 @@ Unicode without lone surrogates; there is no binary and no extension type.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
     """Anything that both encodings can carry."""
+    _Trail: TypeAlias = "tuple[_Trail, object] | str"
 else:
     # msgspec has no recursive alias: values are decoded as they come and checked afterwards
     from typing import Any as Value
@@ -19,48 +24,110 @@ else:
 MAX_INTEGER = 2**53 - 1
 """The greatest magnitude of any integer on the wire: what a double holds exactly (RFC 8259, section 6)."""
 
+TOO_BIG = "is an integer beyond 2^53-1; send it as a string"
+NOT_FINITE = "is not a finite number"
+NOT_UNICODE = "has a lone surrogate; send whole code points"
+BAD_KEY = "has a key that is not a string of valid Unicode"
 
-def problem_in(value: object, *, nesting: int, path: str = "") -> tuple[str, str] | None:
-    """Return the path and the description of the first thing in ``value`` that may not be on the wire.
-
-    Walks without recursion, so that the depth of hostile input cannot exhaust the stack.
-    ``nesting`` is how many levels of lists and maps are allowed below here. Returns None for a good
-    value.
-    """
-    todo: list[tuple[object, str, int]] = [(value, path, nesting)]
-    while todo:
-        item, where, left = todo.pop()
-        problem = _scalar_problem(item)
-        if problem:
-            return where, problem
-        if isinstance(item, (list, tuple, dict)) and left == 0:
-            return where, f"is nested deeper than {nesting} levels"
-        if isinstance(item, dict):
-            for key, inner in item.items():
-                if not isinstance(key, str) or _scalar_problem(key):
-                    return where, "has a key that is not a valid Unicode string"
-                todo.append((inner, f"{where}.{key}" if where else key, left - 1))
-        elif isinstance(item, (list, tuple)):
-            todo.extend((inner, f"{where}[{index}]", left - 1) for index, inner in enumerate(item))
-    return None
+_PATH_CHARACTERS = 200
+"""A longer path is cut in the middle: it may be made of a stranger's keys, and goes back in an error."""
 
 
-def _scalar_problem(item: object) -> str | None:
-    if item is None or isinstance(item, (bool, list, tuple, dict)):
-        return None
-    if isinstance(item, str):
-        # isascii is a flag of the string; only other text has to be encoded to be proved
-        return None if item.isascii() or _is_unicode(item) else "has a lone surrogate; send whole code points"
-    if isinstance(item, int):
-        return None if -MAX_INTEGER <= item <= MAX_INTEGER else "is an integer beyond 2^53-1; send it as a string"
-    if isinstance(item, float):
-        return None if math.isfinite(item) else "is not a finite number"
-    return f"is of type {type(item).__name__}, which the protocol does not carry"
-
-
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Say whether the text has whole code points only, no lone surrogates."""
+    if text.isascii():  # a flag of the string; only other text has to be encoded to be proved
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
     return True
+
+
+def too_deep(nesting: int) -> str:
+    """Return the description of a value that is nested deeper than so many levels."""
+    return f"is nested deeper than {nesting} levels of arrays and maps"
+
+
+def join(path: str, key: object) -> str:
+    """Return the path of what stands at a key (a string) or an index (an integer) of ``path``."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else str(key)
+
+
+def shorten(path: str) -> str:
+    """Return the path, its middle left out where it is long."""
+    half = _PATH_CHARACTERS // 2
+    return path if len(path) <= _PATH_CHARACTERS else f"{path[:half]}…{path[-half:]}"
+
+
+def problem_in(value: object, *, nesting: int, path: str = "") -> tuple[str, str] | None:
+    """Return the path and the description of a thing in ``value`` that may not be on the wire, or None.
+
+    Structs of the model count as maps. Walks without recursion, so that the depth of hostile input
+    cannot exhaust the stack. ``nesting`` is how many levels of arrays and maps are allowed, that of
+    ``value`` itself included. Costs 0.05 to 0.3 µs a scalar and
+    0.6 µs an array or map (Python 3.11).
+    """
+    if not isinstance(value, _CONTAINERS):
+        problem = _scalar_problem(value)
+        return (shorten(path), problem) if problem else None
+    todo: list[tuple[object, int, _Trail]] = [(value, nesting, path)]
+    while todo:
+        container, left, trail = todo.pop()
+        if not left:
+            return _written(trail), too_deep(nesting)
+        if not _has_good_keys(container):
+            return _written(trail), BAD_KEY
+        for key, item in _items(container):
+            kind = type(item)  # what follows is _scalar_problem for the usual cases, without the call
+            if (kind is str and item.isascii()) or kind is bool or item is None:  # type: ignore[attr-defined]
+                continue
+            if isinstance(item, _CONTAINERS):
+                todo.append((cast("object", item), left - 1, (trail, key)))
+                continue
+            problem = _scalar_problem(item)
+            if problem:
+                return _written((trail, key)), problem
+    return None
+
+
+_CONTAINERS = (list, dict, tuple, msgspec.Struct)
+
+
+def _has_good_keys(container: object) -> bool:
+    if not isinstance(container, dict):
+        return True
+    keys = cast("dict[object, object]", container)
+    return all(isinstance(key, str) and is_unicode(key) for key in keys)
+
+
+def _scalar_problem(item: object) -> str | None:
+    if isinstance(item, int):
+        return None if -MAX_INTEGER <= item <= MAX_INTEGER else TOO_BIG
+    if isinstance(item, str):
+        return None if is_unicode(item) else NOT_UNICODE
+    if isinstance(item, float):
+        return None if math.isfinite(item) else NOT_FINITE
+    return None if item is None else f"is of type {type(item).__name__}, which the protocol does not carry"
+
+
+def _items(container: object) -> Iterable[tuple[object, object]]:
+    if isinstance(container, dict):
+        return cast("dict[object, object]", container).items()
+    if isinstance(container, msgspec.Struct):
+        fields = ((name, getattr(container, name)) for name in container.__struct_fields__)
+        return ((name, item) for name, item in fields if item is not msgspec.UNSET)
+    return enumerate(cast("list[object]", container))
+
+
+def _written(trail: _Trail) -> str:
+    keys: list[object] = []
+    while isinstance(trail, tuple):
+        trail, key = trail
+        keys.append(key)
+    path = trail
+    for key in reversed(keys):
+        path = join(path, key)
+    return shorten(path)

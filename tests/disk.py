@@ -136,7 +136,7 @@ class _File(apsw.VFSFile):
     def __init__(self, disk: Disk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._disk = disk
         self._name = (name.filename() if isinstance(name, apsw.URIFilename) else name) or ""
-        self._kind: FileKind = next((kind for flag, kind in _KINDS.items() if flags[0] & flag), "other")
+        self._kind: FileKind = _kind_of(flags[0])
         disk.check("open", self._kind)
         super().__init__("", name, flags)
 
@@ -154,6 +154,13 @@ class _File(apsw.VFSFile):
         if self._disk.remembers:
             # Through this very handle: closing another one of the same file would drop SQLite's locks.
             self._disk.synced(self._name, super().xRead(super().xFileSize(), 0))
+
+
+def _kind_of(flags: int) -> FileKind:
+    for flag, kind in _KINDS.items():
+        if flags & flag:
+            return kind
+    return "other"
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The command `midstream`: serve, chat, tail, inspect, demo. Nothing imports this package."""

@@ -18,7 +18,7 @@ MOST_LINES = 400
 
 # Written so that neither expression matches its own source.
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|tmp|home|Users)/")
-REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|index-url\b|deb\.debian\.org")
+REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|index[-]url|deb\.debian\.org")
 
 IGNORE = re.compile(
     r"#\s*(?:noqa(?::\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?|(?:type|pyright):\s*ignore(?:\[[^\]]*\])?)"

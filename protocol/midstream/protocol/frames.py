@@ -6,7 +6,7 @@ process, so that a frame is encoded once for all its readers.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -26,6 +26,11 @@ from midstream.protocol.values import MAX_INTEGER, Value
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 CallId: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+if TYPE_CHECKING:
+    Piece: TypeAlias = bytes | str
+    """A piece of a frame: bytes in msgpack, a slice of the text in JSON."""
+else:
+    Piece = Value  # msgspec decodes no union of the two; the codec checks which one it is
 
 
 class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
@@ -92,11 +97,11 @@ class Pong(msgspec.Struct, array_like=True, tag="pong", frozen=True):
 class Delta(msgspec.Struct, array_like=True, tag="d", frozen=True):
     """← Text appended to a part: the one hot frame (18 bytes for four ASCII characters in msgpack)."""
 
-    channel: int
-    version: int
-    elapsed: int
-    message_sequence: int
-    part_sequence: int
+    channel: Count
+    version: Count
+    elapsed: Count
+    message_sequence: Count
+    part_sequence: Count
     text: str
 
 
@@ -109,19 +114,19 @@ class MessageEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     """
 
     message_id: str
-    sequence: int
-    revision: int | UnsetType = UNSET
+    sequence: Count
+    revision: Count | UnsetType = UNSET
     session_id: str | UnsetType = UNSET
     turn_id: str | UnsetType = UNSET
     role: Role | UnsetType = UNSET
     visibility: Visibility | UnsetType = UNSET
-    created_at: int | UnsetType = UNSET
-    updated_at: int
+    created_at: Count | UnsetType = UNSET
+    updated_at: Count
     origin: Origin | UnsetType = UNSET
     state: StreamState | UnsetType = UNSET
-    part_count: int
+    part_count: Count
     parts: list[Part] = []
-    appends: list[tuple[int, str]] = []
+    appends: list[tuple[Count, str]] = []
 
 
 class ChangeContent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -135,8 +140,8 @@ class ChangeContent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 class Change(msgspec.Struct, array_like=True, tag="change", frozen=True):
     """← One change, applied as a whole. ``durable`` says that it was committed before it was sent."""
 
-    channel: int
-    version: int
+    channel: Count
+    version: Count
     durable: bool
     content: ChangeContent
 
@@ -144,9 +149,9 @@ class Change(msgspec.Struct, array_like=True, tag="change", frozen=True):
 class Skip(msgspec.Struct, array_like=True, tag="skip", frozen=True):
     """← The versions in (``from_version``, ``version``] show nothing to this subscription."""
 
-    channel: int
-    from_version: int
-    version: int
+    channel: Count
+    from_version: Count
+    version: Count
 
 
 class SyncPayload(
@@ -155,35 +160,35 @@ class SyncPayload(
     """What brings a replica from ``from`` to ``version``, or replaces it (SPEC 5)."""
 
     mode: Literal["replay", "catchup", "reset"]
-    from_version: int | UnsetType = UNSET
+    from_version: Count | UnsetType = UNSET
     epoch: str
-    version: int
-    durable: int
+    version: Count
+    durable: Count
     session: Session | UnsetType = UNSET
     turns: list[Turn] = []
     messages: list[MessageEntry] = []
-    next_before_sequence: int | UnsetType = UNSET
+    next_before_sequence: Count | UnsetType = UNSET
     has_more: bool | UnsetType = UNSET
 
 
 class Sync(msgspec.Struct, array_like=True, tag="sync", frozen=True):
     """← A sync that was not asked for: the reader was behind, or a new epoch begins."""
 
-    channel: int
+    channel: Count
     payload: SyncPayload
 
 
 class Mark(msgspec.Struct, array_like=True, tag="mark", frozen=True):
     """← Where the stream stands, so that a lost last frame is noticed."""
 
-    channel: int
-    version: int
+    channel: Count
+    version: Count
 
 
 class Closed(msgspec.Struct, array_like=True, tag="closed", frozen=True):
     """← The subscription ended: ``reload``, ``deleted`` or ``forbidden``."""
 
-    channel: int
+    channel: Count
     code: str
     retryable: bool
 
@@ -191,7 +196,7 @@ class Closed(msgspec.Struct, array_like=True, tag="closed", frozen=True):
 class Signal(msgspec.Struct, array_like=True, tag="signal", frozen=True):
     """← Something ephemeral (typing, presence): no version, never stored."""
 
-    channel: int
+    channel: Count
     sender: str
     name: str
     data: Value
@@ -201,7 +206,7 @@ class GoAway(msgspec.Struct, array_like=True, tag="goaway", frozen=True):
     """← The server drains: come back after this delay, which differs for each connection."""
 
     reason: str
-    reconnect_after_ms: int
+    reconnect_after_ms: Count
 
 
 class Chunk(msgspec.Struct, array_like=True, tag="chunk", frozen=True):
@@ -209,7 +214,7 @@ class Chunk(msgspec.Struct, array_like=True, tag="chunk", frozen=True):
 
     n: Count
     last: bool
-    piece: Value
+    piece: Piece
 
 
 ClientFrame: TypeAlias = Hello | Call | Ping | Pong | Chunk

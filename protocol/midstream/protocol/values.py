@@ -26,10 +26,11 @@ MAX_INTEGER = 2**53 - 1
 
 TOO_BIG = "is an integer beyond 2^53-1; send it as a string"
 NOT_FINITE = "is not a finite number"
-NOT_UNICODE = "has a lone surrogate; send whole code points"
+NOT_UNICODE = "is not valid Unicode (a lone surrogate or broken UTF-8); send whole code points"
 BAD_KEY = "has a key that is not a string of valid Unicode"
+TOO_DEEP = "is nested deeper than the limit `nesting` allows; send flatter values"
 
-_PATH_CHARACTERS = 200
+_PATH_CHARACTERS = 100
 """A longer path is cut in the middle: it may be made of a stranger's keys, and goes back in an error."""
 
 
@@ -42,11 +43,6 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def too_deep(nesting: int) -> str:
-    """Return the description of a value that is nested deeper than so many levels."""
-    return f"is nested deeper than {nesting} levels of arrays and maps"
 
 
 def join(path: str, key: object) -> str:
@@ -71,23 +67,23 @@ def problem_in(value: object, *, nesting: int, path: str = "") -> tuple[str, str
     0.6 µs an array or map (Python 3.11).
     """
     if not isinstance(value, _CONTAINERS):
-        problem = _scalar_problem(value)
+        problem = scalar_problem(value)
         return (shorten(path), problem) if problem else None
     todo: list[tuple[object, int, _Trail]] = [(value, nesting, path)]
     while todo:
         container, left, trail = todo.pop()
         if not left:
-            return _written(trail), too_deep(nesting)
+            return _written(trail), TOO_DEEP
         if not _has_good_keys(container):
             return _written(trail), BAD_KEY
         for key, item in _items(container):
-            kind = type(item)  # what follows is _scalar_problem for the usual cases, without the call
+            kind = type(item)  # what follows is scalar_problem for the usual cases, without the call
             if (kind is str and item.isascii()) or kind is bool or item is None:  # type: ignore[attr-defined]
                 continue
             if isinstance(item, _CONTAINERS):
                 todo.append((cast("object", item), left - 1, (trail, key)))
                 continue
-            problem = _scalar_problem(item)
+            problem = scalar_problem(item)
             if problem:
                 return _written((trail, key)), problem
     return None
@@ -103,7 +99,8 @@ def _has_good_keys(container: object) -> bool:
     return all(isinstance(key, str) and is_unicode(key) for key in keys)
 
 
-def _scalar_problem(item: object) -> str | None:
+def scalar_problem(item: object) -> str | None:
+    """Return the description of a scalar that may not be on the wire, or None."""
     if isinstance(item, int):
         return None if -MAX_INTEGER <= item <= MAX_INTEGER else TOO_BIG
     if isinstance(item, str):

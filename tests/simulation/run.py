@@ -1,0 +1,147 @@
+"""Running one scenario in a simulation, and checking that it ended as it must."""
+
+import asyncio
+import gc
+import random
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from tests.simulation.failures import ErrorUnhandled, SimulationFailure, TasksLeft
+from tests.simulation.simloop import START, SimLoop
+
+T = TypeVar("T")
+DAY = 86_400.0
+CLEANUP_SECONDS = 3600.0
+CLEANUP_STEPS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What one simulation gave.
+
+    Attributes:
+        result: what the scenario returned.
+        digest: 16 hex digits; equal for equal traces.
+        steps: callbacks that were run.
+        seconds: virtual time that passed.
+        journal: the trace in words, if it was recorded.
+    """
+
+    result: T
+    digest: str
+    steps: int
+    seconds: float
+    journal: tuple[str, ...]
+
+
+def run(
+    scenario: Callable[[SimLoop], Coroutine[Any, Any, T]],
+    seed: int,
+    *,
+    max_virtual_seconds: float = DAY,
+    max_steps: int = 1_000_000,
+    tasks_may_be_left: bool = False,
+) -> T:
+    """Run a scenario to its end and return its result.
+
+    Args:
+        scenario: called with the loop; runs as the first task.
+        seed: decides everything that chance decides. 0 keeps asyncio's own order of callbacks.
+        max_virtual_seconds: the time that may pass in the simulation.
+        max_steps: the number of callbacks that may run.
+        tasks_may_be_left: do not fail if tasks are unfinished when the scenario returns; they are cancelled
+            either way.
+
+    Raises:
+        Deadlock: Nothing could ever happen again.
+        LimitPassed: Too much time, or too many steps.
+        TasksLeft: Tasks were unfinished at the end.
+        ErrorUnhandled: An exception that nobody handled.
+    """
+    return simulate(
+        scenario,
+        seed,
+        max_virtual_seconds=max_virtual_seconds,
+        max_steps=max_steps,
+        tasks_may_be_left=tasks_may_be_left,
+    ).result
+
+
+def simulate(
+    scenario: Callable[[SimLoop], Coroutine[Any, Any, T]],
+    seed: int,
+    *,
+    max_virtual_seconds: float = DAY,
+    max_steps: int = 1_000_000,
+    tasks_may_be_left: bool = False,
+    record: bool = False,
+) -> Outcome[T]:
+    """Run a scenario like `run`, and say more about it.
+
+    With `record`, the outcome has the trace in words, and so have the notes of an error.
+    """
+    with _quiet(seed):
+        loop = SimLoop(seed, record=record)
+        loop.max_steps = max_steps
+        loop.max_time = START + max_virtual_seconds
+        try:
+            result = loop.run_until_complete(scenario(loop))
+            loop.settle()
+            outcome = Outcome(
+                result, loop.trace_digest(), loop.steps, loop.time() - START, tuple(loop.journal or ())
+            )
+            _check(loop, tasks_may_be_left=tasks_may_be_left)
+        except BaseException as error:
+            error.add_note(f"simulation: seed {seed}, time {loop.time():.6f}, step {loop.steps}")
+            for other in loop.errors:
+                error.add_note(f"also unhandled: {other!r}")
+            if loop.journal is not None:
+                error.add_note("\n".join(loop.journal))
+            raise
+        finally:
+            _dispose(loop)
+        return outcome
+
+
+@contextmanager
+def _quiet(seed: int) -> Generator[None]:
+    """Keep the garbage collector and the global chances from deciding anything."""
+    state = random.getstate()
+    collecting = gc.isenabled()
+    gc.disable()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        if collecting:
+            gc.enable()
+
+
+def _check(loop: SimLoop, *, tasks_may_be_left: bool) -> None:
+    unseen = [error for task in loop.tasks() if (error := task.failed_unseen()) is not None]
+    errors = loop.errors + unseen
+    if errors:
+        raise ErrorUnhandled(loop.report(f"unhandled: {', '.join(map(repr, errors))}")) from errors[0]
+    if loop.unfinished() and not tasks_may_be_left:
+        raise TasksLeft(loop.report("the scenario ended, but tasks are left; end them, or allow it"))
+
+
+def _dispose(loop: SimLoop) -> None:
+    """End every task, as well as possible, and close the loop. What goes wrong now is of no interest."""
+    loop.max_steps = loop.steps + CLEANUP_STEPS
+    loop.max_time = loop.time() + CLEANUP_SECONDS
+    with suppress(SimulationFailure):
+        while tasks := loop.unfinished():
+            for task in tasks:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(tasks))
+    with suppress(SimulationFailure):
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    for task in loop.tasks():
+        task.failed_unseen()
+        if not task.done():
+            task.abandon()
+    loop.close()

@@ -1,0 +1,236 @@
+"""When to connect, to ask whether the link lives, to give it up, and to come back (SPEC 10).
+
+Pure: :class:`Reconnect` is told what happened and what time it is, and answers with what is to be
+done. It opens nothing, waits for nothing and reads no clock.
+"""
+
+from __future__ import annotations
+
+import enum
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+
+FINAL_CODES = range(4500, 5000)
+"""Close codes after which a client does not come back: it would meet the same refusal (SPEC 11)."""
+
+
+def comes_back(close_code: int) -> bool:
+    """Say whether to connect again after this close code: always, but in the range that says no."""
+    return close_code not in FINAL_CODES
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """The times of a connection, in seconds."""
+
+    backoff_s: float = 0.5
+    """The first pause is a random one up to this; each further one up to twice the one before."""
+    backoff_limit_s: float = 30.0
+    """No pause is longer, but the one that a server asks for."""
+    stable_s: float = 10.0
+    """A connection that lived this long was good: the pauses begin anew."""
+    connect_s: float = 10.0
+    """From the first packet to the ``welcome``."""
+    probe_s: float = 5.0
+    """After a sleep of the machine: how long the answer to a ping may take."""
+    check_s: float = 5.0
+    """How often the clocks are compared to notice a sleep; never more than a third of a heartbeat."""
+    goaway_limit_s: float = 600.0
+    """The longest pause that a server may ask for."""
+    heartbeat_s: float = 15.0
+    """The heartbeat until a ``welcome`` names the server's."""
+
+
+DEFAULT_POLICY = Policy()
+
+
+class Backoff:
+    """Pauses with full jitter: uniform between 0 and a bound that doubles up to a limit."""
+
+    def __init__(self, random: Random, *, first_s: float, limit_s: float) -> None:
+        """Begin with pauses of up to ``first_s`` seconds."""
+        self._random = random
+        self._first_s = first_s
+        self._limit_s = limit_s
+        self._attempt = 0
+
+    def pause(self) -> float:
+        """Return the next pause, in seconds."""
+        # past the limit the attempt no longer matters, and its power must not overflow a float
+        bound = min(self._limit_s, self._first_s * 2.0 ** min(self._attempt, 64))
+        self._attempt += 1
+        return self._random.uniform(0.0, bound)
+
+    def reset(self) -> None:
+        """Begin anew, because something went well."""
+        self._attempt = 0
+
+
+class Connect(msgspec.Struct, frozen=True):
+    """Open a connection; then report ``welcomed`` or ``lost``."""
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Give up the connection, or the attempt, without waiting for the other end; then report ``lost``."""
+
+    why: str
+
+
+class SendPing(msgspec.Struct, frozen=True):
+    """Send a ``ping`` with this nonce."""
+
+    nonce: int
+
+
+Effect: TypeAlias = Connect | Drop | SendPing
+
+
+class Phase(enum.Enum):
+    """Where a connection stands."""
+
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    OPEN = "open"
+    DROPPING = "dropping"
+    WAITING = "waiting"
+    CLOSED = "closed"
+
+
+class Reconnect:
+    """Keeps one connection alive for as long as it is wanted.
+
+    ``now`` is monotonic seconds, ``wall_ms`` the date in ms. The owner calls :meth:`poll` when
+    :attr:`deadline` has passed, carries out the effects that any method returns, and reports what
+    happened. As long as it is neither idle nor closed there is a deadline, so it never gets stuck.
+    """
+
+    def __init__(self, random: Random, policy: Policy = DEFAULT_POLICY) -> None:
+        """Stand idle until :meth:`start`."""
+        self.phase = Phase.IDLE
+        self._policy = policy
+        self._backoff = Backoff(random, first_s=policy.backoff_s, limit_s=policy.backoff_limit_s)
+        self._heartbeat_s = policy.heartbeat_s
+        self._checked_at = 0.0
+        self._checked_wall_ms = 0
+        self._connect_by = 0.0
+        self._retry_at = 0.0
+        self._welcomed_at: float | None = None
+        self._received_at = 0.0
+        self._pinged = False
+        self._nonce = 0
+        self._probe: tuple[int, float] | None = None
+        self._return_at: float | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        """When :meth:`poll` is due, in the seconds of ``now``; None while idle or closed."""
+        check_at = self._checked_at + min(self._policy.check_s, self._heartbeat_s / 3)
+        if self.phase is Phase.CONNECTING:
+            return self._connect_by
+        if self.phase is Phase.WAITING:
+            return min(self._retry_at, check_at)
+        if self.phase is Phase.OPEN:
+            silence_at = self._received_at + self._heartbeat_s * (2 if self._pinged else 1)
+            others = (self._probe[1] if self._probe else None, self._return_at)
+            return min(silence_at, check_at, *(at for at in others if at is not None))
+        return check_at if self.phase is Phase.DROPPING else None
+
+    def start(self, now: float, wall_ms: int) -> list[Effect]:
+        """Begin: connect at once."""
+        if self.phase is not Phase.IDLE:
+            return []
+        self._check_clocks(now, wall_ms)
+        return self._connect(now)
+
+    def welcomed(self, now: float, heartbeat_s: float) -> None:
+        """Learn that the server said ``welcome``, and its heartbeat."""
+        if self.phase is not Phase.CONNECTING:
+            return
+        self.phase = Phase.OPEN
+        self._heartbeat_s = heartbeat_s
+        self._welcomed_at = now
+        self._probe = self._return_at = None
+        self.received(now)
+
+    def received(self, now: float) -> None:
+        """Learn that something came from the server."""
+        self._received_at = now
+        self._pinged = False
+
+    def ponged(self, nonce: int) -> None:
+        """Learn that a ``ping`` was answered."""
+        if self._probe and nonce >= self._probe[0]:
+            self._probe = None
+
+    def goaway(self, now: float, after_s: float) -> None:
+        """Learn that the server drains, and when it wants to see this client again."""
+        if self.phase is Phase.OPEN:
+            self._return_at = now + min(max(after_s, 0.0), self._policy.goaway_limit_s)
+
+    def lost(self, now: float, *, final: bool = False) -> None:
+        """Learn that the connection or the attempt ended; ``final`` says that coming back is of no use."""
+        if self.phase in {Phase.IDLE, Phase.CLOSED}:
+            return
+        if self._welcomed_at is not None and now - self._welcomed_at >= self._policy.stable_s:
+            self._backoff.reset()
+        self._welcomed_at = None
+        if final:
+            self.phase = Phase.CLOSED
+            return
+        self.phase = Phase.WAITING
+        if self._return_at is None:
+            self._retry_at = now + self._backoff.pause()
+        else:
+            self._retry_at = max(now, self._return_at)
+            self._return_at = None
+
+    def close(self) -> None:
+        """End for good."""
+        self.phase = Phase.CLOSED
+
+    def poll(self, now: float, wall_ms: int) -> list[Effect]:
+        """Do what is due."""
+        slept = self._check_clocks(now, wall_ms)
+        if self.phase is Phase.CONNECTING and now >= self._connect_by:
+            return self._drop(f"the server did not answer within {self._policy.connect_s:g} s")
+        if self.phase is Phase.WAITING and (slept or now >= self._retry_at):
+            return self._connect(now)
+        if self.phase is Phase.OPEN:
+            return self._watch(now, slept=slept)
+        return []
+
+    def _watch(self, now: float, *, slept: bool) -> list[Effect]:
+        if self._return_at is not None and now >= self._return_at:
+            return self._drop("the server is going away")
+        if self._probe and now >= self._probe[1]:
+            return self._drop(f"no answer within {self._policy.probe_s:g} s after the machine slept")
+        silence = now - self._received_at
+        if silence >= 2 * self._heartbeat_s:
+            return self._drop(f"nothing was received for two heartbeats ({2 * self._heartbeat_s:g} s)")
+        if slept and self._probe is None:
+            self._probe = (self._nonce, now + self._policy.probe_s)
+            return self._ping()
+        if silence >= self._heartbeat_s and not self._pinged:
+            self._pinged = True
+            return self._ping()
+        return []
+
+    def _ping(self) -> list[Effect]:
+        self._nonce += 1
+        return [SendPing(self._nonce - 1)]
+
+    def _drop(self, why: str) -> list[Effect]:
+        self.phase = Phase.DROPPING
+        return [Drop(why)]
+
+    def _connect(self, now: float) -> list[Effect]:
+        self.phase = Phase.CONNECTING
+        self._connect_by = now + self._policy.connect_s
+        return [Connect()]
+
+    def _check_clocks(self, now: float, wall_ms: int) -> bool:
+        """Compare the clocks: the wall goes on while a machine sleeps, the monotonic one does not."""
+        gone = (wall_ms - self._checked_wall_ms) / 1000 - (now - self._checked_at)
+        self._checked_at, self._checked_wall_ms = now, wall_ms
+        return gone > self._heartbeat_s

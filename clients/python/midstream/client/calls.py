@@ -114,14 +114,14 @@ class CallTable:
                 queue.remove(call)
 
     def disconnected(self) -> list[tuple[PendingCall, bool]]:
-        """Return the calls that will never be answered, and whether each had been sent.
+        """Return the calls that will never be answered, and whether each may have been carried out.
 
         All others wait for the next connection, in the order in which they were made.
         """
         lost = [(call, True) for call in self._in_flight.values() if not call.repeatable]
-        unsent = (*self._urgent, *self._waiting)
-        lost += [(call, False) for call in unsent if not call.repeatable]
-        again = (*self._in_flight.values(), *unsent, *self._put_off.values())
+        undone = (*self._urgent, *self._waiting, *self._put_off.values())
+        lost += [(call, False) for call in undone if not call.repeatable]
+        again = (*self._in_flight.values(), *undone)
         self._waiting = deque(
             sorted(
                 (call for call in again if call.repeatable and not call.abandoned), key=lambda call: call.id

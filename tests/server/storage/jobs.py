@@ -95,7 +95,11 @@ async def writer_held(database: Database, mode: Mode) -> AsyncGenerator[None]:
         return
     gate = Gate()
     holding = asyncio.create_task(database.write(lambda _: gate.wait()))
-    await gate.reached()
+    reached = asyncio.create_task(gate.reached())
+    await asyncio.wait((reached, holding), return_when=asyncio.FIRST_COMPLETED)
+    if holding.done():
+        reached.cancel()
+        holding.result()  # raises why the writer could not be held
     try:
         yield
     finally:

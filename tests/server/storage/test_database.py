@@ -251,7 +251,7 @@ async def test_snapshots_past_the_bound_wait_for_a_place(open_database: OpenData
 async def test_a_cancelled_caller_leaves_its_job_whole_and_the_others_alone(
     open_database: OpenDatabase, mode: Mode
 ) -> None:
-    """Of three waiting callers the middle one is cancelled: the others are answered, its rows stay together."""
+    """Of three waiting callers the middle one is cancelled: the others are answered, its rows stay one."""
     database = await open_database()
     async with writer_held(database, mode):
         writes = [asyncio.create_task(database.write(insert(n, n + 1))) for n in (10, 20, 30)]

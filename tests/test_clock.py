@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
+from midstream.client.clock import Clock as ClientClock
+from midstream.server.clock import Clock as ServerClock
 from tests.clock import WALL_START_MS, ManualClock, SimClock
+from tests.simulation.simloop import SimLoop
 
 
 def test_a_manual_clock_stands_still_until_it_is_moved() -> None:
@@ -37,6 +40,15 @@ def test_many_small_steps_lose_no_millisecond() -> None:
     for _ in range(1000):
         clock.advance(0.001)
     assert clock.wall_ms() == 1000
+
+
+def test_the_clocks_fit_where_server_and_client_want_one() -> None:
+    """What the type checkers hold: both clocks have the shape of the server's and of the client's."""
+    loop = SimLoop(0)
+    on_the_server: list[ServerClock] = [ManualClock(), SimClock(loop)]
+    in_the_client: list[ClientClock] = [ManualClock(), SimClock(loop)]
+    assert {clock.wall_ms() for clock in on_the_server + in_the_client} == {WALL_START_MS}
+    loop.close()
 
 
 async def test_a_sim_clock_follows_its_loop() -> None:

@@ -4,9 +4,13 @@ import asyncio
 import gc
 import random
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count, zip_longest
 from typing import Any, Generic, TypeVar
+from unittest.mock import patch
+
+from websockets.asyncio.connection import Connection
 
 from tests.simulation.failures import ErrorUnhandled, SimulationFailure, TasksLeft
 from tests.simulation.simloop import START, SimLoop
@@ -15,6 +19,10 @@ T = TypeVar("T")
 DAY = 86_400.0
 CLEANUP_SECONDS = 3600.0
 CLEANUP_STEPS = 100_000
+
+NUMBERED: tuple[type, ...] = (Connection,)
+"""Classes whose objects are kept in sets that somebody walks through; in a simulation the order must not come
+from where they lie in memory. `websockets` closes a server's connections in the order of such a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +113,49 @@ def simulate(
         return outcome
 
 
+def divergence(scenario: Callable[[SimLoop], Coroutine[Any, Any, object]], seed: int) -> str | None:
+    """Run a scenario twice with the same seed, and say where the two traces part; nothing if they are equal.
+
+    They part where the code under test depends on what the simulation does not determine (see `simloop.py`).
+    """
+    first = simulate(scenario, seed, tasks_may_be_left=True, record=True)
+    second = simulate(scenario, seed, tasks_may_be_left=True, record=True)
+    if first.digest == second.digest:
+        return None
+    pairs = enumerate(zip_longest(first.journal, second.journal, fillvalue="(ended)"))
+    step, (one, other) = next(((step, pair) for step, pair in pairs if pair[0] != pair[1]), (0, ("?", "?")))
+    return f"seed {seed}, step {step}: first {one!r}, then {other!r}"
+
+
 @contextmanager
 def _quiet(seed: int) -> Generator[None]:
-    """Keep the garbage collector and the global chances from deciding anything."""
+    """Keep the garbage collector, the global chances and places in memory from deciding anything."""
     state = random.getstate()
     collecting = gc.isenabled()
     gc.disable()
     random.seed(seed)
     try:
-        yield
+        with ExitStack() as stack:
+            for kept_in_sets in NUMBERED:
+                stack.enter_context(patch.object(kept_in_sets, "__hash__", _numbered()))
+            yield
     finally:
         random.setstate(state)
         if collecting:
             gc.enable()
+
+
+def _numbered() -> Callable[[object], int]:
+    """Return a hash that is 1, 2, 3… in the order in which objects are first asked for it."""
+    numbers = count(1)
+
+    def hash_of(thing: object) -> int:
+        number = vars(thing).get("sim_hash")
+        if number is None:
+            number = vars(thing)["sim_hash"] = next(numbers)
+        return int(number)
+
+    return hash_of
 
 
 def _check(loop: SimLoop, *, tasks_may_be_left: bool) -> None:

@@ -28,9 +28,8 @@ What the shuffle could break, and what was found (asyncio of Python 3.11 to 3.13
 under another `PYTHONHASHSEED` too. Sets of tasks are walked by number, the garbage collector rests during a
 run, and the global `random` is seeded. Not determined are `os.urandom`, `secrets` and `uuid4` (WebSocket keys
 and masks, connection ids), the machine's clock where it is read past the loop, and the order of sets of
-strings or of objects other than tasks: what branches on those differs from run to run. websockets has one
-such place: `Server.close` closes the connections that are open in the order of a set. A server under test
-closes them itself before, or its connection class has a hash that counts.
+strings or of objects other than tasks: what branches on those differs from run to run. `divergence` in
+`run.py` finds such places; classes whose objects are kept in sets can be numbered there (`NUMBERED`).
 """
 
 import asyncio

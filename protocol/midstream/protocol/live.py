@@ -75,6 +75,12 @@ class LiveMessage:
             self._parts[sequence - 1] = appended(self._parts[sequence - 1], "".join(tail))
         return self._parts[sequence - 1]
 
+    def part_id(self, sequence: int) -> str:
+        """Return the id of a part, without joining its text. Raises IndexError where there is none."""
+        if not 1 <= sequence <= len(self._parts):
+            raise IndexError(sequence)
+        return self._parts[sequence - 1].part_id
+
     def parts(self) -> list[Part]:
         """Return all parts, whole; the list is the caller's."""
         for sequence in list(self._tails):
@@ -98,23 +104,28 @@ class LiveMessage:
         self._head = structs.replace(self._head, revision=revision, updated_at=updated_at)
         self._snapshot = None
 
+    def misfit(self, parts: Iterable[Part], part_count: int) -> str | None:
+        """Say what stands against :meth:`put`, a hole or too few parts; None if nothing does."""
+        length = len(self._parts)
+        for sequence in sorted(part.sequence for part in parts):
+            if not 1 <= sequence <= length + 1:
+                return f"part {sequence} would leave a hole above part {length}"
+            length = max(length, sequence)
+        return (
+            f"{part_count} parts are announced, but only {length} are known" if part_count > length else None
+        )
+
     def put(self, parts: Iterable[Part], *, part_count: int, head: Message) -> None:
         """Set whole parts at their sequences, drop those above ``part_count``, and take the new head.
 
         Raises:
-            ValueError: a part would leave a hole; nothing was changed.
+            ValueError: :meth:`misfit` says why; nothing was changed.
 
         """
         replaced = sorted(parts, key=lambda part: part.sequence)
-        length = len(self._parts)
-        for part in replaced:
-            if not 1 <= part.sequence <= length + 1:
-                message = f"part {part.sequence} would leave a hole above part {length}"
-                raise ValueError(message)
-            length = max(length, part.sequence)
-        if part_count > length:
-            message = f"{part_count} parts are announced, but only {length} are known"
-            raise ValueError(message)
+        problem = self.misfit(replaced, part_count)
+        if problem:
+            raise ValueError(problem)
         for part in replaced:
             self._tails.pop(part.sequence, None)
             self._parts[part.sequence - 1 : part.sequence] = [part]

@@ -20,7 +20,13 @@ class Broadcast:
     __slots__ = ("_cache", "_full", "_visible", "durable", "epoch", "version")
 
     def __init__(
-        self, *, version: int, durable: int, epoch: str, full: SessionFrame, visible: SessionFrame | None = None
+        self,
+        *,
+        version: int,
+        durable: int,
+        epoch: str,
+        full: SessionFrame,
+        visible: SessionFrame | None = None,
     ) -> None:
         """Hold the frame of the full view, and of the visible view where the two differ."""
         self.version = version

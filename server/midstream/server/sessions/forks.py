@@ -1,0 +1,167 @@
+"""Forks: a new session with copies of another one's messages (SPEC 10).
+
+The copy is made batch by batch from one snapshot of the store, beside the source's loop, and
+becomes visible as a whole with its last batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from msgspec import UNSET, structs
+
+from midstream.protocol import calls
+from midstream.protocol.digest import content_hash
+from midstream.protocol.model import Message, Origin
+from midstream.protocol.transitions import is_open
+from midstream.server.sessions.directory import created, insert_or_find, new_ledger, new_session
+from midstream.server.sessions.endings import ended
+from midstream.server.storage import messages, rows, store
+from midstream.server.storage.records import MessageRow, PartRow, StoredMessage
+
+if TYPE_CHECKING:
+    from midstream.protocol.model import Session
+    from midstream.server.sessions.commands import Command
+    from midstream.server.sessions.loop import SessionLoop
+    from midstream.server.sessions.services import Services
+    from midstream.server.sessions.state import LoadedState
+    from midstream.server.storage.database import Snapshot
+
+_BATCH = 100
+"""Messages of a batch: other sessions' commits pass between two."""
+
+
+class Forks:
+    """Makes forks."""
+
+    def __init__(self, services: Services, loop_of: Callable[[str], SessionLoop]) -> None:
+        """Copy from the loops that ``loop_of`` finds."""
+        self._services = services
+        self._loop_of = loop_of
+
+    async def fork(self, command: Command) -> msgspec.Struct:
+        """Copy a session up to and with a message, or all of it.
+
+        Raises:
+            NotFound: there is no such session or message.
+            AlreadyExists: the new id is taken, or was.
+            IdempotencyConflict: the key was used with other content.
+
+        """
+        params = cast("calls.ForkParams", command.params)
+        async with contextlib.AsyncExitStack() as stack:
+
+            async def hold(state: LoadedState) -> tuple[Snapshot, Source]:
+                """Hold the store and the live messages at one version."""
+                await state.flush()
+                snapshot = await stack.enter_async_context(self._services.database.snapshot())
+                last = None
+                if params.message_id is not UNSET:
+                    last = (await state.reading.message(params.message_id, include_internal=True)).sequence
+                return snapshot, Source(state, last)
+
+            snapshot, source = await self._loop_of(params.session_id).perform(hold)
+            return await self._copy(command, params, snapshot, source)
+
+    async def _copy(
+        self, command: Command, params: calls.ForkParams, snapshot: Snapshot, source: Source
+    ) -> calls.SessionResult:
+        now = self._services.clock.wall_ms()
+        session = new_session(
+            params.new_session_id or self._services.ids.new("ses"),
+            now,
+            title=params.title or source.session.title,
+            metadata=source.session.metadata,
+            first_sequence=source.session.first_sequence,
+            message_count=source.last,
+        )
+        key = params.key or None
+        database = self._services.database
+        session_no = await database.write(
+            partial(
+                insert_or_find,
+                session=session,
+                ledger=new_ledger(self._services, now),
+                asked_id=params.new_session_id or None,
+                key=key,
+                content=content_hash(command.as_sent),
+                status="forking",
+            )
+        )
+        if session_no is not None:
+            try:
+                await self._fill(session_no, session, snapshot, source)
+            except BaseException:
+                self._services.purge(session_no)
+                raise
+        return await database.read(partial(created, session_id=session.session_id, key=key))
+
+    async def _fill(self, session_no: int, session: Session, snapshot: Snapshot, source: Source) -> None:
+        """Copy the messages, then show the session."""
+        for start in range(source.session.first_sequence, source.last + 1, _BATCH):
+            read = partial(
+                messages.span,
+                session_no=source.session_no,
+                session_id=source.session.session_id,
+                start=start,
+                end=min(start + _BATCH - 1, source.last),
+                include_internal=True,
+            )
+            found = await snapshot.read(read)
+            copies = [
+                self._copied(source.whole(one), session.session_id, session.created_at) for one in found
+            ]
+            await self._services.database.write(_batch_of(session_no, copies))
+        await self._services.database.write(partial(store.show_forked, session_no=session_no))
+
+    def _copied(self, message: Message, session_id: str, now: int) -> Message:
+        ids = self._services.ids
+        parts = [
+            ended(part, now=now, reason="runtime_interrupted", why="forked") if is_open(part) else part
+            for part in message.parts
+        ]
+        return structs.replace(
+            message,
+            message_id=ids.new("msg"),
+            session_id=session_id,
+            turn_id=UNSET,
+            revision=1,
+            origin=Origin(
+                session_id=message.session_id, message_id=message.message_id, turn_id=message.turn_id
+            ),
+            state="done" if message.role == "agent" else UNSET,
+            parts=[structs.replace(part, part_id=ids.new("part")) for part in parts],
+        )
+
+
+class Source:
+    """What is copied: the session at one version, its live messages held."""
+
+    def __init__(self, state: LoadedState, last: int | None) -> None:
+        """Hold the live messages of a loaded session; copy up to ``last``, or all."""
+        self.session = state.projection.session
+        self.session_no = state.session_no
+        self.last = self.session.message_count if last is None else last
+        self._live = {number: one.live.message() for number, one in state.projection.open.items()}
+
+    def whole(self, stored: StoredMessage) -> Message:
+        """Return a message as it was when the fork began."""
+        live = self._live.get(stored.head.sequence)
+        return rows.whole_message(stored) if live is None else live
+
+
+def _batch_of(session_no: int, copies: list[Message]) -> Callable[..., None]:
+    heads = [
+        MessageRow(
+            head=structs.replace(copy, parts=[]), created_version=1, part_count=len(copy.parts), is_open=False
+        )
+        for copy in copies
+    ]
+    parts: list[PartRow] = [
+        (copy.sequence, part.sequence, 1, rows.encode(part)) for copy in copies for part in copy.parts
+    ]
+    return partial(store.write_forked, session_no=session_no, messages=heads, parts=parts)

@@ -1,0 +1,241 @@
+"""The actor that owns one session: one task, one mailbox, one writer (SPEC 8, 9).
+
+Commands come in, in order. Each is decided on a draft; what must last is persisted, then
+published; then the caller is answered, so that the answer stands in the stream at the version it
+shows. Between commands the loop publishes streamed text, tick by tick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import structlog
+
+from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Overloaded, Unavailable
+from midstream.server.sessions.calls import handler
+from midstream.server.sessions.commands import Command, Subscriber
+from midstream.server.sessions.state import LoadedState, load
+from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
+
+if TYPE_CHECKING:
+    from midstream.server.sessions.services import Services
+
+T = TypeVar("T")
+log = structlog.get_logger("midstream.session")
+
+
+class _Work:
+    """Something to do inside the loop, between two commands, for somebody who waits for it."""
+
+    def __init__(self, job: Callable[[LoadedState], Awaitable[object]], future: asyncio.Future[Any]) -> None:
+        self._job = job
+        self._future = future
+
+    async def do(self, state: LoadedState) -> None:
+        """Do it; what goes wrong is the caller's to hear, and the loop's only where storage failed."""
+        try:
+            result = await self._job(state)
+        except StorageError as error:
+            self.refuse(Unavailable(f"The session's storage failed: {error}"))
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to the caller
+            self.refuse(error)
+        else:
+            if not self._future.done():
+                self._future.set_result(result)
+
+    def refuse(self, error: Exception) -> None:
+        """Tell the caller that it was not done."""
+        if not self._future.done():
+            self._future.set_exception(error)
+
+
+class SessionLoop:
+    """One session of one server process, from its load to its unload.
+
+    All methods but :meth:`run` are plain functions for the event loop's thread; none of them blocks.
+    """
+
+    def __init__(self, session_id: str, *, channel: int, services: Services) -> None:
+        """Prepare a loop; it loads when it runs. Commands may be posted at once."""
+        self.session_id = session_id
+        self.channel = channel
+        self.failure: BaseException | None = None
+        """What broke the loop, if it did not end by itself."""
+        self.has_work = False
+        """Whether the session had a running turn or queued input when the loop ended."""
+        self._services = services
+        self._mailbox: deque[Command | _Work] = deque()
+        self._wake = asyncio.Event()
+        self._state: LoadedState | None = None
+        self._current: Command | _Work | None = None
+        self._leaving: set[Subscriber] = set()
+        self._used_at = services.clock.now()
+        self._ended = False
+
+    # For everybody
+
+    def post(self, command: Command) -> None:
+        """Put a command at the end of the mailbox; its ``reply`` is called in its turn.
+
+        Raises:
+            Overloaded: the mailbox is full.
+            Unavailable: the loop has ended; post to a new one.
+
+        """
+        if self._ended:
+            raise Unavailable("The session is being reloaded. Send the call again.")
+        if len(self._mailbox) >= self._services.settings.mailbox:
+            raise Overloaded("The session has too many calls waiting. Send the call again in a moment.")
+        self._put(command)
+
+    def perform(self, work: Callable[[LoadedState], Awaitable[T]]) -> asyncio.Future[T]:
+        """Do something inside the loop, in the order of the mailbox, and give its result.
+
+        Raises, through the future:
+            Unavailable: the loop ended before, or while, it was done.
+
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        work_item = _Work(work, future)
+        if self._ended:
+            work_item.refuse(Unavailable("The session's loop has ended."))
+        else:
+            self._put(work_item)
+        return future
+
+    def resync(self, subscriber: Subscriber) -> None:
+        """Give a subscriber the sync that it is owed, when its turn comes."""
+        self.perform(lambda state: state.bring_up(subscriber)).add_done_callback(_ignore)
+
+    def leave(self, subscriber: Subscriber) -> None:
+        """Forget a subscriber at once, also one whose ``subscribe`` is still to come."""
+        if self._state is not None:
+            self._state.stream.subscribers.discard(subscriber)
+        if any(isinstance(item, Command) and item.subscriber is subscriber for item in self._waiting()):
+            self._leaving.add(subscriber)
+        self._wake.set()
+
+    def nudge(self) -> None:
+        """Wake the loop: something is due."""
+        self._wake.set()
+
+    def has_left(self, subscriber: Subscriber) -> bool:
+        """Say, once, whether a subscriber left before its ``subscribe`` was done."""
+        left = subscriber in self._leaving
+        self._leaving.discard(subscriber)
+        return left
+
+    # The task
+
+    async def run(self) -> None:
+        """Load, serve until there is nothing to do, and unload. Returns when the loop has ended."""
+        structlog.contextvars.bind_contextvars(session_id=self.session_id)
+        try:
+            self._state = await load(self, self._services)
+            if self._state is None:
+                self._end(NotFound("session", self.session_id))
+                return
+            await self._serve(self._state)
+            self._end(Unavailable("The session was let go. Send the call again."))
+        except StorageError as error:
+            log.error("session_storage_failed", error=str(error))  # noqa: TRY400  # the text says it all
+            self._break(error)
+        except BaseException as error:
+            self._break(error)
+            raise
+
+    async def stop(self) -> None:
+        """End the running turn as interrupted, unload and end the loop, because the server stops."""
+        with contextlib.suppress(MidstreamError):
+            await self.perform(lambda state: state.close())
+
+    async def _serve(self, state: LoadedState) -> None:
+        while not state.closed:
+            if self._mailbox:
+                await self._do_next(state)
+                continue
+            self._wake.clear()
+            await state.on_time()
+            if state.is_idle(self._used_at):
+                await state.unload()
+                if not self._mailbox:
+                    return
+            elif not self._mailbox:
+                await self._sleep(state)
+
+    async def _sleep(self, state: LoadedState) -> None:
+        state.busy = False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(state.seconds_to_deadline(self._used_at)):
+                await self._wake.wait()
+        state.busy = True
+
+    async def _do_next(self, state: LoadedState) -> None:
+        item = self._current = self._mailbox.popleft()
+        self._used_at = self._services.clock.now()
+        try:
+            if isinstance(item, Command):
+                await self._answer(state, item)
+            else:
+                await item.do(state)
+        finally:
+            self._current = None
+        await state.flush_due()
+
+    async def _answer(self, state: LoadedState, command: Command) -> None:
+        try:
+            answer = await handler(command.method)(state, command)
+            subscriber = command.subscriber
+            if subscriber is not None and command.method != "subscribe":
+                await state.bring_up(subscriber)
+        except MidstreamError as error:
+            command.reply(error)
+        except StorageError as error:
+            command.reply(
+                Unavailable(f"The session's storage failed, so the call may not have been done: {error}")
+            )
+            if isinstance(error, (CommitFailed, OwnershipLost)):
+                raise
+        except Exception:
+            log.exception("call_failed", method=command.method)
+            command.reply(InternalError("The call failed. The server's log has the cause."))
+        else:
+            command.reply(answer)
+
+    # The end
+
+    def _break(self, error: BaseException) -> None:
+        """End the epoch: what is in memory can no longer be trusted (SPEC 9)."""
+        self.failure = error
+        if self._state is not None:
+            self.has_work = self._state.has_work()
+            self._state.cut_off()
+            self._state.stream.close("reload", retryable=True)
+        self._end(Unavailable("The session failed, so the call was not done. Send it again later."))
+
+    def _end(self, error: MidstreamError) -> None:
+        self._ended = True
+        for item in self._mailbox:
+            if isinstance(item, Command):
+                item.reply(error)
+            else:
+                item.refuse(error)
+        self._mailbox.clear()
+
+    def _waiting(self) -> list[Command | _Work]:
+        return [*([self._current] if self._current else []), *self._mailbox]
+
+    def _put(self, item: Command | _Work) -> None:
+        self._mailbox.append(item)
+        self._wake.set()
+
+
+def _ignore(future: asyncio.Future[None]) -> None:
+    """Take note of a failure that the loop has dealt with, so that nobody is told that nobody looked."""
+    if not future.cancelled():
+        future.exception()

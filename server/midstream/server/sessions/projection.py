@@ -1,0 +1,169 @@
+"""The live state of one session: what its clients see, streamed text included (SPEC 2, 9).
+
+Only what may still change is held: the session, the running turn, the queue, and the open messages.
+Everything else is in the store. The projection changes in two ways only: :meth:`Projection.append`
+for a delta, and :meth:`Projection.install` for a finished draft.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from midstream.protocol.live import LiveMessage
+from midstream.protocol.model import InteractionPart, Message, Part
+from midstream.protocol.transitions import is_open
+from midstream.server.storage import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from midstream.protocol.model import Session, Turn
+    from midstream.server.storage.records import InputRow, LoadedSession, StoredMessage
+
+
+class OpenMessage:
+    """A message that may still change, with what the store and a catch-up need to know of its parts."""
+
+    __slots__ = ("created_version", "dirty", "live", "part_revisions", "sizes")
+
+    def __init__(
+        self, message: Message, *, created_version: int, part_revisions: list[int], sizes: list[int]
+    ) -> None:
+        """Start from a whole message; each part has the version that last changed it, and its bytes."""
+        self.live = LiveMessage(message)
+        self.created_version = created_version
+        self.part_revisions = part_revisions
+        self.sizes = sizes
+        self.dirty: set[int] = set()
+        """Sequences of parts that changed since the last commit."""
+
+    @property
+    def head(self) -> Message:
+        """The message's own fields."""
+        return self.live.head
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether parts may still be appended."""
+        return self.head.state == "streaming"
+
+    def is_open(self) -> bool:
+        """Say whether the message streams, or one of its parts is not ended."""
+        return self.is_streaming or any(is_open(part) for part in self.live.parts())
+
+
+class FinishedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a draft makes of one message: its new head, the parts it sets, and how many remain."""
+
+    head: Message
+    parts: dict[int, Part]
+    bodies: dict[int, bytes]
+    """The same parts, encoded for the store."""
+    part_count: int
+    created_version: int
+    is_new: bool
+
+    def whole(self) -> Message:
+        """Return a new message with its parts."""
+        return msgspec.structs.replace(self.head, parts=[self.parts[number] for number in sorted(self.parts)])
+
+
+class FinishedDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a draft makes of the projection, all under one version."""
+
+    version: int
+    messages: list[FinishedMessage]
+    session: Session | None
+    turn: Turn | None
+    """The turn that runs after it; an ended one has gone."""
+    turns: list[Turn]
+    """The turns that it changed."""
+    queue: list[InputRow]
+    inputs: list[InputRow]
+    """The inputs that it changed."""
+
+
+class Projection:
+    """The live state. Reads are whole entities; writes are versioned by the caller."""
+
+    def __init__(self, loaded: LoadedSession) -> None:
+        """Start from the store."""
+        self.session = loaded.session
+        self.turn = loaded.turn
+        self.queue = list(loaded.queue)
+        self.open: dict[int, OpenMessage] = {}
+        for stored in loaded.open_messages:
+            self.open[stored.head.sequence] = OpenMessage(
+                rows.whole_message(stored),
+                created_version=stored.created_version,
+                part_revisions=list(stored.part_revisions),
+                sizes=[memoryview(part).nbytes for part in stored.parts],
+            )
+
+    def streaming(self) -> OpenMessage | None:
+        """Return the agent message that streams, if there is one: there is at most one."""
+        return next((message for message in self.open.values() if message.is_streaming), None)
+
+    def find_interaction(self, interaction_id: str) -> tuple[OpenMessage, InteractionPart] | None:
+        """Return an interaction of an open message, whatever its status."""
+        for message, part in self.open_parts():
+            if isinstance(part, InteractionPart) and part.interaction_id == interaction_id:
+                return message, part
+        return None
+
+    def open_parts(self) -> Iterator[tuple[OpenMessage, Part]]:
+        """Return every part of the open messages, in order; also those that have ended."""
+        for sequence in sorted(self.open):
+            message = self.open[sequence]
+            for part in message.live.parts():
+                yield message, part
+
+    def append(self, sequence: int, part_sequence: int, text: str, *, version: int, now: int) -> int:
+        """Append a delta, and return its ``elapsed``: ms since the message's ``created_at``."""
+        message = self.open[sequence]
+        message.live.append(part_sequence, text, revision=version, updated_at=now)
+        message.part_revisions[part_sequence - 1] = version
+        message.sizes[part_sequence - 1] += len(text) if text.isascii() else len(text.encode())
+        message.dirty.add(part_sequence)
+        return now - message.head.created_at
+
+    def install(self, finished: FinishedDraft, *, stored: bool) -> None:
+        """Take over a draft; ``stored`` says that it, and all before it, is on disk."""
+        for message in finished.messages:
+            self._install_message(message, finished.version, stored=stored)
+        if finished.session is not None:
+            self.session = finished.session
+        self.turn = finished.turn
+        self.queue = finished.queue
+
+    def overlay(self, stored: StoredMessage) -> Message:
+        """Return the message for the wire: the live one where there is one, else as it was stored."""
+        live = self.open.get(stored.head.sequence)
+        return rows.wire_message(stored) if live is None else live.live.message()
+
+    def _install_message(self, finished: FinishedMessage, version: int, *, stored: bool) -> None:
+        sequence = finished.head.sequence
+        parts = [finished.parts[number] for number in sorted(finished.parts)]
+        message = self.open.get(sequence)
+        if message is None:
+            message = self.open[sequence] = OpenMessage(
+                finished.whole(),
+                created_version=finished.created_version,
+                part_revisions=[version] * len(parts),
+                sizes=[len(finished.bodies[part.sequence]) for part in parts],
+            )
+        else:
+            message.live.put(parts, part_count=finished.part_count, head=finished.head)
+            for number in sorted(finished.parts):
+                message.part_revisions[number - 1 : number] = [version]
+                message.sizes[number - 1 : number] = [len(finished.bodies[number])]
+            del message.part_revisions[finished.part_count :]
+            del message.sizes[finished.part_count :]
+        if stored:
+            message.dirty.clear()
+            if not message.is_open():
+                del self.open[sequence]
+        else:
+            message.dirty.update(finished.parts)

@@ -1,0 +1,280 @@
+"""Pages, syncs and digests: what is read of a session, the live state laid over the store (SPEC 5, 7).
+
+All of it runs inside the session's loop, between two changes, so what is read is one version.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from midstream.protocol.calls import Cursor, MessagesParams, Page, VerifyParams, VerifyResult
+from midstream.protocol.digest import message_digest
+from midstream.protocol.errors import NotFound
+from midstream.protocol.frames import MessageEntry, SyncPayload
+from midstream.server.sessions.entries import entry, is_seen
+from midstream.server.storage import messages, rows, store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
+    from midstream.protocol.limits import Limits
+    from midstream.protocol.model import InteractionPart, Message, Turn
+    from midstream.server.sessions.projection import Projection
+    from midstream.server.sessions.stream import Stream
+    from midstream.server.storage.database import Database
+    from midstream.server.storage.records import InputRow, StoredMessage
+
+_CATCHUP_TURNS = 1_000
+"""Turns of a catch-up beyond which a reset is cheaper."""
+
+
+class Reading:
+    """Reads of one loaded session."""
+
+    def __init__(self, database: Database, session_no: int, stream: Stream, limits: Limits) -> None:
+        """Read from ``database`` what ``stream`` does not hold."""
+        self._database = database
+        self._session_no = session_no
+        self._stream = stream
+        self._limits = limits
+
+    async def page(self, params: MessagesParams) -> Page:
+        """Return a page (SPEC 7, ``messages``)."""
+        found, more = await self._stored_page(
+            before=None if params.before_sequence is UNSET else params.before_sequence,
+            limit=params.limit,
+            include_internal=params.include_internal,
+        )
+        items = [rows.wire_message(one) if params.stored else self._projection.overlay(one) for one in found]
+        return Page(
+            items=items,
+            total=self._projection.session.message_count,
+            start_sequence=items[0].sequence if items else UNSET,
+            end_sequence=items[-1].sequence if items else UNSET,
+            next_before_sequence=items[0].sequence if more else UNSET,
+            has_more=more,
+            include_internal=params.include_internal,
+            before_sequence=params.before_sequence,
+            turns=await self._turns_of(items),
+            epoch=self._stream.versions.epoch,
+            version=self._stream.versions.durable if params.stored else self._stream.versions.published,
+        )
+
+    async def sync(self, cursor: Cursor | None, *, limit: int, include_internal: bool) -> SyncPayload:
+        """Return what brings a reader at ``cursor`` up to now, in the cheapest way there is (SPEC 5)."""
+        if cursor is not None:
+            replay = self._stream.replay(cursor, include_internal=include_internal)
+            if replay is not None:
+                return replay
+            if await self._lies_in_known_epoch(cursor):
+                catchup = await self._catchup(cursor.version, include_internal=include_internal)
+                if catchup is not None:
+                    return catchup
+        return await self._reset(limit=limit, include_internal=include_internal)
+
+    async def message(self, message_id: str, *, include_internal: bool) -> Message:
+        """Return one message as it is now. Raises NotFound."""
+        found = await self._database.read(
+            partial(
+                messages.message_by_id,
+                session_no=self._session_no,
+                session_id=self._projection.session.session_id,
+                message_id=message_id,
+            )
+        )
+        gone = found is None or found.head.sequence < self._projection.session.first_sequence
+        if found is None or gone or not is_seen(found.head, include_internal=include_internal):
+            raise NotFound("message", message_id)
+        return self._projection.overlay(found)
+
+    async def turn(self, turn_id: str) -> Turn | None:
+        """Return a turn; for ``current`` the running one, or None. Raises NotFound."""
+        running = self._projection.turn
+        if turn_id == "current" or (running is not None and running.turn_id == turn_id):
+            return running
+        found = await self._database.read(
+            partial(messages.turns_by_id, session_no=self._session_no, turn_ids=[turn_id])
+        )
+        if not found:
+            raise NotFound("turn", turn_id)
+        return found[0]
+
+    async def context(self) -> list[Message]:
+        """Return all messages, internal ones included, as an agent is to see them."""
+        found = await self._database.read(self._span(self._projection.session.first_sequence, 2**62))
+        return [self._whole(one) for one in found]
+
+    async def input(self, message_id: str) -> tuple[InputRow | None, bool]:
+        """Return the accepted input of this id, and whether any message has the id."""
+        return await self._database.read(
+            partial(store.find_input, session_no=self._session_no, message_id=message_id)
+        )
+
+    async def closed_interaction(self, interaction_id: str) -> InteractionPart | None:
+        """Return an interaction of a finished message, to tell its outcome."""
+        return await self._database.read(
+            partial(messages.find_interaction, session_no=self._session_no, interaction_id=interaction_id)
+        )
+
+    async def digests(self, params: VerifyParams) -> VerifyResult:
+        """Return the digests of a range of the live projection (SPEC 5, ``verify``).
+
+        Stored messages are digested where they are read, off the event loop.
+        """
+        opened = set(self._projection.open)
+        start = max(params.from_sequence, self._projection.session.first_sequence)
+        read = self._span(start, params.to_sequence, include_internal=params.include_internal)
+
+        def digest_stored(connection: apsw.Connection) -> list[tuple[int, int, str | None]]:
+            return [
+                (
+                    one.head.sequence,
+                    one.head.revision,
+                    None if one.head.sequence in opened else message_digest(rows.whole_message(one)),
+                )
+                for one in read(connection)
+            ]
+
+        digests: list[tuple[int, int, str]] = []
+        for sequence, revision, digest in await self._database.read(digest_stored):
+            if digest is None:
+                live = self._projection.open[sequence].live.message()
+                digests.append((sequence, live.revision, message_digest(live)))
+            else:
+                digests.append((sequence, revision, digest))
+        versions = self._stream.versions
+        return VerifyResult(version=versions.published, epoch=versions.epoch, digests=digests)
+
+    @property
+    def _projection(self) -> Projection:
+        return self._stream.projection
+
+    def _span(
+        self, start: int, end: int, *, include_internal: bool = True
+    ) -> Callable[[apsw.Connection], list[StoredMessage]]:
+        return partial(
+            messages.span,
+            session_no=self._session_no,
+            session_id=self._projection.session.session_id,
+            start=start,
+            end=end,
+            include_internal=include_internal,
+        )
+
+    def _whole(self, stored: StoredMessage) -> Message:
+        live = self._projection.open.get(stored.head.sequence)
+        return rows.whole_message(stored) if live is None else live.live.message()
+
+    async def _stored_page(
+        self, *, before: int | None, limit: int, include_internal: bool
+    ) -> tuple[list[StoredMessage], bool]:
+        return await self._database.read(
+            partial(
+                messages.page,
+                session_no=self._session_no,
+                session_id=self._projection.session.session_id,
+                first=self._projection.session.first_sequence,
+                before=before,
+                limit=limit,
+                include_internal=include_internal,
+                max_bytes=self._limits.page_bytes,
+            )
+        )
+
+    async def _turns_of(self, items: list[Message]) -> list[Turn]:
+        """Return the turns of these messages, and the running one, live."""
+        running = self._projection.turn
+        wanted = list(dict.fromkeys(item.turn_id for item in items if item.turn_id is not UNSET))
+        stored = await self._database.read(
+            partial(messages.turns_by_id, session_no=self._session_no, turn_ids=wanted)
+        )
+        turns = [turn for turn in stored if running is None or turn.turn_id != running.turn_id]
+        return turns if running is None else [*turns, running]
+
+    async def _lies_in_known_epoch(self, cursor: Cursor) -> bool:
+        versions = self._stream.versions
+        if cursor.version < versions.cleared:
+            return False
+        if cursor.epoch == versions.epoch:
+            return cursor.version <= versions.published and cursor.durable <= versions.durable
+        ended = await self._database.read(
+            partial(store.epoch_end, session_no=self._session_no, epoch=cursor.epoch)
+        )
+        return ended is not None and cursor.version <= ended.version and cursor.durable <= ended.commit
+
+    async def _catchup(self, since: int, *, include_internal: bool) -> SyncPayload | None:
+        """Return all that is above ``since``; None where that is more than a sync may carry."""
+        projection, versions = self._projection, self._stream.versions
+        found = await self._database.read(
+            partial(
+                messages.changed_since,
+                session_no=self._session_no,
+                session_id=projection.session.session_id,
+                version=since,
+                first=projection.session.first_sequence,
+                include_internal=include_internal,
+                max_messages=self._limits.page_messages,
+                max_bytes=self._limits.page_bytes,
+                always=[number for number, one in projection.open.items() if one.head.revision > since],
+            )
+        )
+        turns = await self._database.read(
+            partial(messages.turns_since, session_no=self._session_no, version=since, limit=_CATCHUP_TURNS)
+        )
+        if found is None or turns is None:
+            return None
+        running = projection.turn
+        if running is not None:
+            turns = [turn for turn in turns if turn.turn_id != running.turn_id]
+            turns += [running] if running.revision > since else []
+        return SyncPayload(
+            mode="catchup",
+            from_version=since,
+            epoch=versions.epoch,
+            version=versions.published,
+            durable=versions.durable,
+            session=projection.session if projection.session.revision > since else UNSET,
+            turns=turns,
+            messages=[self._entry_since(one, since) for one in found],
+        )
+
+    def _entry_since(self, stored: StoredMessage, since: int) -> MessageEntry:
+        live = self._projection.open.get(stored.head.sequence)
+        message = rows.wire_message(stored) if live is None else live.live.message()
+        revisions = stored.part_revisions if live is None else live.part_revisions
+        return entry(
+            message,
+            [part for part, revision in zip(message.parts, revisions, strict=True) if revision > since],
+            part_count=len(revisions),
+            is_new=stored.created_version > since,
+            revision=message.revision,
+        )
+
+    async def _reset(self, *, limit: int, include_internal: bool) -> SyncPayload:
+        projection, versions = self._projection, self._stream.versions
+        # without a limit one message is read all the same, to say whether there are any
+        found, more = await self._stored_page(
+            before=None, limit=limit or 1, include_internal=include_internal
+        )
+        if limit == 0:
+            found, more = [], bool(found)
+        items = [projection.overlay(one) for one in found]
+        return SyncPayload(
+            mode="reset",
+            epoch=versions.epoch,
+            version=versions.published,
+            durable=versions.durable,
+            session=projection.session,
+            turns=await self._turns_of(items),
+            messages=[
+                entry(item, item.parts, part_count=len(item.parts), is_new=True, revision=item.revision)
+                for item in items
+            ],
+            next_before_sequence=items[0].sequence if items and more else UNSET,
+            has_more=more,
+        )

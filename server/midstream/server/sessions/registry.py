@@ -1,0 +1,163 @@
+"""All sessions of a server: loaded on demand, at most once, and let go when idle (SPEC 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from midstream.protocol.errors import InternalError, MidstreamError, Unavailable
+from midstream.server.sessions.directory import Directory
+from midstream.server.sessions.forks import Forks
+from midstream.server.sessions.loop import SessionLoop
+from midstream.server.storage import store
+from midstream.server.storage.errors import OwnershipLost, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from midstream.server.sessions.commands import Command, Subscriber
+    from midstream.server.sessions.services import Services
+
+log = structlog.get_logger("midstream.sessions")
+
+_RELOAD_SECONDS = (0.1, 1.0, 5.0, 30.0)
+"""How long a session with work waits for its next load, after each failure in a row."""
+_WAKE_AT_ONCE = 64
+"""Sessions that are loaded at the same time at start."""
+
+
+class Registry:
+    """Finds the loop of a session, and makes one where there is none."""
+
+    def __init__(self, services: Services, *, on_ownership_lost: Callable[[], None]) -> None:
+        """Serve the sessions of the services' database."""
+        self._services = services
+        self._on_ownership_lost = on_ownership_lost
+        self._loops: dict[str, SessionLoop] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures: dict[str, int] = {}
+        self._channels = 0
+        self._stopping = False
+        self._directory = Directory(services)
+        self._forks = Forks(services, self._loop_of)
+
+    async def start(self) -> None:
+        """Remove what earlier runs left to be removed, and load every session that has work."""
+        for session_no in await self._services.database.read(store.sessions_to_clean):
+            self._services.purge(session_no)
+        waiting = await self._services.database.read(store.sessions_to_wake)
+        slots = asyncio.Semaphore(_WAKE_AT_ONCE)
+
+        async def wake(session_id: str) -> None:
+            async with slots:
+                await asyncio.shield(self._ready(session_id))
+
+        await asyncio.gather(*(wake(session_id) for session_id in waiting))
+
+    async def stop(self) -> None:
+        """End every running turn as interrupted, and unload everything. Later calls are refused."""
+        self._stopping = True
+        await asyncio.gather(*(loop.stop() for loop in list(self._loops.values())))
+        for task in list(self._tasks):
+            if task.get_name().startswith("reload"):
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # What connections call
+
+    def post(self, session_id: str, command: Command) -> None:
+        """Put a call into the session's mailbox; it is answered through its ``reply``.
+
+        Raises:
+            Overloaded: the mailbox is full.
+            Unavailable: the server stops.
+
+        """
+        self._loop_of(session_id).post(command)
+
+    def post_global(self, command: Command) -> None:
+        """Carry out a call that is to no loaded session: create, list, fork."""
+        self._spawn(self._answer(command), name=command.method)
+
+    def resync(self, session_id: str, subscriber: Subscriber) -> None:
+        """Give a subscriber that is behind the sync that it is owed."""
+        loop = self._loops.get(session_id)
+        if loop is not None:
+            loop.resync(subscriber)
+
+    def leave(self, session_id: str, subscriber: Subscriber) -> None:
+        """Forget a subscriber at once."""
+        loop = self._loops.get(session_id)
+        if loop is not None:
+            loop.leave(subscriber)
+
+    # Loops
+
+    def _loop_of(self, session_id: str) -> SessionLoop:
+        loop = self._loops.get(session_id)
+        if loop is None:
+            if self._stopping:
+                raise Unavailable("The server stops. Connect again in a moment.")
+            self._channels += 1
+            loop = SessionLoop(session_id, channel=self._channels, services=self._services)
+            self._loops[session_id] = loop
+            self._spawn(self._run(loop), name=f"session {session_id}")
+        return loop
+
+    async def _run(self, loop: SessionLoop) -> None:
+        try:
+            await loop.run()
+        except Exception:
+            log.exception("session_failed", session_id=loop.session_id)
+        finally:
+            if self._loops.get(loop.session_id) is loop:
+                del self._loops[loop.session_id]
+        if loop.failure is None:
+            self._failures.pop(loop.session_id, None)
+            return
+        if isinstance(loop.failure, OwnershipLost):
+            self._on_ownership_lost()
+        elif loop.has_work and not self._stopping:
+            self._spawn(self._reload(loop.session_id), name=f"reload {loop.session_id}")
+
+    async def _reload(self, session_id: str) -> None:
+        """Load a session that has work again, later with each failure in a row."""
+        failures = self._failures.get(session_id, 0)
+        self._failures[session_id] = failures + 1
+        await asyncio.sleep(_RELOAD_SECONDS[min(failures, len(_RELOAD_SECONDS) - 1)])
+        if not self._stopping:
+            await self._ready(session_id)
+
+    async def _ready(self, session_id: str) -> None:
+        """Wait until a session is loaded, or has failed to load."""
+
+        async def nothing(_: object) -> None:
+            pass
+
+        try:
+            await self._loop_of(session_id).perform(nothing)
+        except MidstreamError as error:
+            log.warning("session_not_loaded", session_id=session_id, error=error.message)
+
+    async def _answer(self, command: Command) -> None:
+        try:
+            if command.method == "sessions.fork":
+                answer = await self._forks.fork(command)
+            else:
+                answer = await self._directory.answer(command)
+        except MidstreamError as error:
+            command.reply(error)
+        except StorageError as error:
+            command.reply(Unavailable(f"The storage failed, so the call may not have been done: {error}"))
+        except Exception:
+            log.exception("call_failed", method=command.method)
+            command.reply(InternalError("The call failed. The server's log has the cause."))
+        else:
+            command.reply(answer)
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None], *, name: str) -> None:
+        task = asyncio.create_task(coroutine, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

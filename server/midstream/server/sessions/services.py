@@ -1,0 +1,79 @@
+"""What all session loops of a server share."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import structlog
+
+from midstream.protocol.limits import DEFAULT_LIMITS, Limits
+from midstream.server.clock import Clock
+from midstream.server.ids import Ids
+from midstream.server.storage import store
+from midstream.server.storage.database import Database
+from midstream.server.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from midstream.protocol.model import Message, Turn
+    from midstream.server.sessions.state import LoadedState
+
+log = structlog.get_logger("midstream.storage")
+
+
+class Agents(Protocol):
+    """Who runs turns. Each start is of a turn that was committed as running."""
+
+    def start(self, state: LoadedState, turn: Turn, prompt: Message) -> asyncio.Task[None]:
+        """Begin to run a turn; the task is cancelled when the turn ends in another way."""
+        ...
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How session loops behave."""
+
+    limits: Limits = DEFAULT_LIMITS
+    tick_seconds: float = 0.01
+    """Seconds between two publications of streamed text of one session, at least."""
+    history_bytes: int = 1024 * 1024
+    """Bytes of recent changes that a session keeps to replay."""
+    idle_seconds: float = 60.0
+    """Seconds after which a session that nobody uses is let go."""
+    mailbox: int = 4_096
+    """Commands that may wait for one session; beyond it they are refused as overloaded."""
+
+
+class Services:
+    """The parts of a server that every session's loop works with."""
+
+    def __init__(
+        self, *, database: Database, clock: Clock, ids: Ids, agents: Agents, settings: Settings
+    ) -> None:
+        """Hold them."""
+        self.database = database
+        self.clock = clock
+        self.ids = ids
+        self.agents = agents
+        self.settings = settings
+        self._purges: set[asyncio.Task[None]] = set()
+
+    def purge(self, session_no: int) -> None:
+        """Remove rows that nobody can see any more, batch by batch, in the background."""
+        task = asyncio.create_task(self._purge(session_no), name=f"purge {session_no}")
+        self._purges.add(task)
+        task.add_done_callback(self._purges.discard)
+
+    async def close(self) -> None:
+        """End what runs in the background; what is left is purged after the next start."""
+        for task in list(self._purges):
+            task.cancel()
+        await asyncio.gather(*self._purges, return_exceptions=True)
+
+    async def _purge(self, session_no: int) -> None:
+        try:
+            while await self.database.write(partial(store.purge, session_no=session_no)):
+                pass
+        except StorageError as error:
+            log.warning("purge_postponed", session_no=session_no, error=str(error))

@@ -1,0 +1,333 @@
+"""What a session's loop works on once it is loaded: drafts, commits, ticks, deadlines (SPEC 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from msgspec import UNSET
+
+from midstream.protocol.errors import LimitExceeded
+from midstream.protocol.model import InteractionPart
+from midstream.server.sessions import interactions, recovery
+from midstream.server.sessions.draft import Draft
+from midstream.server.sessions.projection import Projection
+from midstream.server.sessions.reading import Reading
+from midstream.server.sessions.stream import Stream
+from midstream.server.sessions.ticks import WaitingText
+from midstream.server.sessions.versions import Versions
+from midstream.server.sessions.writes import session_write
+from midstream.server.storage import store
+from midstream.server.storage.records import SessionWrite
+
+if TYPE_CHECKING:
+    from midstream.protocol.model import Message
+    from midstream.server.sessions.commands import Subscriber
+    from midstream.server.sessions.loop import SessionLoop
+    from midstream.server.sessions.projection import FinishedDraft
+    from midstream.server.sessions.services import Services
+    from midstream.server.storage.records import LoadedSession
+
+log = structlog.get_logger("midstream.session")
+
+
+class TurnEnded(Exception):  # an outcome, not a fault
+    """The turn that an agent writes to is not running any more; nothing it writes enters."""
+
+
+class LoadedState:
+    """One loaded session, as its loop and its agent use it. Only the loop's task changes it."""
+
+    def __init__(self, loop: SessionLoop, services: Services, loaded: LoadedSession) -> None:
+        """Start from the store. :func:`load` recovers what was left open."""
+        self._loop = loop
+        self._services = services
+        self.session_no = loaded.session_no
+        self.versions = Versions(
+            loaded.ledger, generation=services.database.generation, new_epoch=services.ids.epoch()
+        )
+        self.projection = Projection(loaded)
+        self.stream = Stream(
+            loop.channel, self.projection, self.versions, history_bytes=services.settings.history_bytes
+        )
+        self.reading = Reading(services.database, loaded.session_no, self.stream, services.settings.limits)
+        self.busy = True
+        """False only while the loop sleeps: then a tick publishes by itself, else the loop does it."""
+        self.closed = False
+        """True when nothing more is to be done: the loop ends."""
+        self._waiting = WaitingText()
+        self._published = asyncio.Event()
+        self._tick: asyncio.TimerHandle | None = None
+        self._ticked_at = 0.0
+        self._agent: asyncio.Task[None] | None = None
+        self._agent_turn: str | None = None
+        self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
+
+    @property
+    def loop(self) -> SessionLoop:
+        """The loop that owns this state."""
+        return self._loop
+
+    # Drafts and commits
+
+    async def draft(self) -> Draft:
+        """Begin a draft on all that was streamed so far, at the server's time."""
+        await self.flush()
+        return Draft(
+            self.projection,
+            now=self.versions.stamp(self._services.clock.wall_ms()),
+            ids=self._services.ids,
+            limits=self._services.settings.limits,
+        )
+
+    async def commit(self, draft: Draft, *, deletes: bool = False) -> None:
+        """Persist a draft, then publish it (SPEC 9).
+
+        Raises:
+            CommitFailed: it is not known whether it is stored; the loop ends.
+
+        """
+        before = self.versions.published
+        begins_epoch = self.versions.begins_epoch
+        ledger, ended = self.versions.next_row(clear=draft.clears)
+        finished = draft.finish(ledger.version)
+        write = session_write(
+            self.session_no, self.projection, finished, ledger=ledger, epoch_end=ended, deleted=deletes
+        )
+        await self._store(write)
+        self.versions.committed(ledger)
+        self.stream.publish_stored(finished, begins_epoch=begins_epoch, before=before)
+        if draft.clears:
+            self.stream.forget_cleared()
+        self._follow_turn(finished)
+        self._settle_answers(finished)
+
+    async def publish(self, draft: Draft) -> None:
+        """Publish a draft that the next commit will store. One that makes a message is committed at once."""
+        if draft.makes_message():
+            await self.commit(draft)
+            return
+        await self._make_room()
+        finished = draft.finish(self.versions.take())
+        self.stream.publish_live(finished)
+
+    async def _store(self, write: SessionWrite) -> None:
+        # shielded: the commit happens or not whatever becomes of its caller, and the loop must know
+        await asyncio.shield(self._services.database.write(partial(store.write_session, write=write)))
+
+    # Streamed text
+
+    def append(self, turn_id: str, sequence: int, part_sequence: int, text: str) -> bool:
+        """Take text for an open part; it is published with the next tick.
+
+        Costs about 1 µs. Returns whether the producer should wait for :meth:`published`.
+
+        Raises:
+            TurnEnded: the turn does not run, or the part is not open.
+            LimitExceeded: the part would be longer than ``part_bytes``.
+
+        """
+        message = self.projection.open.get(sequence)
+        if not self.runs(turn_id) or message is None or not message.live.accepts(part_sequence):
+            raise TurnEnded
+        maximum = self._services.settings.limits.part_bytes
+        if message.sizes[part_sequence - 1] + self._waiting.size + len(text) > maximum:
+            raise LimitExceeded("part_bytes", maximum)
+        self._waiting.add(sequence, part_sequence, text)
+        if self._tick is None:
+            running = asyncio.get_running_loop()
+            due = max(running.time(), self._ticked_at + self._services.settings.tick_seconds)
+            self._tick = running.call_at(due, self._on_tick)
+        return self._waiting.is_full
+
+    async def published(self) -> None:
+        """Wait until the text that waits now has been published, or dropped with its turn."""
+        if self._waiting:
+            self._published.clear()
+            await self._published.wait()
+
+    def _on_tick(self) -> None:
+        self._tick = None
+        self._ticked_at = asyncio.get_running_loop().time()
+        if self.busy or not self._flush_room():
+            self._loop.nudge()
+
+    async def flush_due(self) -> None:
+        """Publish what a tick that came while the loop was busy left waiting."""
+        if self._waiting and self._tick is None:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Publish all text that waits: before anything is read or takes a version (SPEC 2)."""
+        while not self._flush_room():
+            await self._make_room()
+
+    def _flush_room(self) -> bool:
+        """Publish what waits; return False where the ceiling must be raised first."""
+        now = self.versions.stamp(self._services.clock.wall_ms()) if self._waiting else 0
+        while self._waiting:
+            if self.versions.room() < 1:
+                return False
+            sequence, part_sequence, text = next(self._waiting.take())
+            message = self.projection.open.get(sequence)
+            if message is not None and message.live.accepts(part_sequence):
+                self.stream.publish_delta(sequence, part_sequence, text, now)
+        self._published.set()
+        return True
+
+    async def _make_room(self) -> None:
+        if self.versions.room() > 0:
+            return
+        ledger, ended = self.versions.next_row(versions=0)
+        await self._store(SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended))
+        self.versions.committed(ledger, versions=0)
+
+    # Turns and interactions
+
+    def _follow_turn(self, finished: FinishedDraft) -> None:
+        """Start the agent of a turn that began, and cut off the one of a turn that ended."""
+        running = self.projection.turn
+        if running is not None and running.turn_id == self._agent_turn:
+            return
+        self.cut_off()
+        if running is None:
+            return
+        self._agent_turn = running.turn_id
+        prompt = next(
+            self._message_of(one.head.message_id, finished)
+            for one in reversed(finished.messages)
+            if one.head.role == "user" and one.head.turn_id == running.turn_id
+        )
+        self._agent = self._services.agents.start(self, running, prompt)
+
+    @staticmethod
+    def _message_of(message_id: str, finished: FinishedDraft) -> Message:
+        return next(one.whole() for one in finished.messages if one.head.message_id == message_id)
+
+    def cut_off(self) -> None:
+        """Cancel the agent, drop what it streamed and was not published, and fail its questions."""
+        self._agent_turn = None
+        self._waiting.clear()
+        self._published.set()
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            agent.cancel()
+        answers, self._answers = self._answers, {}
+        for future in answers.values():
+            future.cancel()
+
+    def new_id(self, kind: str) -> str:
+        """Return a new id."""
+        return self._services.ids.new(kind)
+
+    def runs(self, turn_id: str) -> bool:
+        """Say whether the agent of this turn has not been cut off."""
+        return self._agent_turn == turn_id
+
+    def agent_finished(self) -> None:
+        """Let go of the agent's task: it is about to end by itself."""
+        self._agent = None
+
+    def answer_of(self, interaction_id: str) -> asyncio.Future[InteractionPart]:
+        """Return a future of the outcome of a pending interaction."""
+        future = asyncio.get_running_loop().create_future()
+        self._answers[interaction_id] = future
+        return future
+
+    def _settle_answers(self, finished: FinishedDraft) -> None:
+        for message in finished.messages:
+            for part in message.parts.values():
+                if isinstance(part, InteractionPart) and part.status != "pending":
+                    future = self._answers.pop(part.interaction_id, None)
+                    if future is not None and not future.done():
+                        future.set_result(part)
+
+    # Subscribers
+
+    async def bring_up(self, subscriber: Subscriber) -> None:
+        """Give a subscriber that is behind the sync that it is owed; nothing where there is nothing new."""
+        cursor = subscriber.cursor
+        if subscriber not in self.stream.subscribers or not subscriber.behind or cursor is None:
+            return
+        await self.flush()
+        if cursor.version == self.versions.published and cursor.epoch == self.versions.epoch:
+            return
+        payload = await self.reading.sync(
+            cursor, limit=subscriber.limit, include_internal=subscriber.include_internal
+        )
+        subscriber.bring_up(payload)
+
+    # Time
+
+    async def on_time(self) -> None:
+        """Do what is due: text whose tick has passed, and interactions that expire."""
+        await self.flush_due()
+        now = self._services.clock.wall_ms()
+        due = interactions.expired(self.projection, now) if self._next_expiry() is not None else []
+        if due:
+            draft = await self.draft()
+            for sequence, part in due:
+                interactions.expire(draft, sequence, part)
+            await self.commit(draft)
+
+    def _next_expiry(self) -> int | None:
+        return interactions.next_expiry(self.projection)
+
+    def seconds_to_deadline(self, used_at: float) -> float | None:
+        """Return how long the loop may sleep."""
+        delays: list[float] = []
+        expiry = self._next_expiry()
+        if expiry is not None:
+            delays.append((expiry - self._services.clock.wall_ms()) / 1000)
+        if not self.has_work() and not self.stream.subscribers:
+            delays.append(used_at + self._services.settings.idle_seconds - self._services.clock.now())
+        return max(0.001, min(delays)) if delays else None
+
+    def has_work(self) -> bool:
+        """Say whether a turn runs or input waits."""
+        return self.projection.turn is not None or bool(self.projection.queue)
+
+    def is_idle(self, used_at: float) -> bool:
+        """Say whether nobody needs the session to be loaded any more."""
+        if self.closed:
+            return True
+        if self.has_work() or self.stream.subscribers:
+            return False
+        return self._services.clock.now() - used_at >= self._services.settings.idle_seconds
+
+    async def unload(self) -> None:
+        """Store that the session stands still, so that the next load goes on where this one ended."""
+        if not self.versions.dirty or self.closed:
+            return
+        row = self.versions.clean_row()
+        await self._store(SessionWrite(session_no=self.session_no, ledger=row))
+        self.versions.cleaned(row)
+
+    def purge(self) -> None:
+        """Have the rows removed that nobody can see any more, in the background."""
+        self._services.purge(self.session_no)
+
+    async def close(self) -> None:
+        """End the running turn as interrupted, because the server stops, and unload (SPEC 9)."""
+        draft = await self.draft()
+        recovery.interrupt(draft)
+        if not draft.is_empty():
+            await self.commit(draft)
+        await self.unload()
+        self.closed = True
+
+
+async def load(loop: SessionLoop, services: Services) -> LoadedState | None:
+    """Load a session, recovering what an unclean end left open; None where there is no such session."""
+    loaded = await services.database.read(partial(store.load_session, session_id=loop.session_id))
+    if loaded is None:
+        return None
+    state = LoadedState(loop, services, loaded)
+    if recovery.needs_recovery(state.projection):
+        log.info("session_recovers", running_turn=loaded.session.running_turn_id is not UNSET)
+        draft = await state.draft()
+        recovery.recover(draft)
+        await state.commit(draft)
+    return state

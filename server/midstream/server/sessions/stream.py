@@ -1,0 +1,136 @@
+"""The stream of one loaded session: what is published, in which order, and to whom (SPEC 3, 6).
+
+Nothing here awaits, so a change is applied, recorded and handed to every subscriber as one step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from midstream.protocol.calls import Cursor
+from midstream.protocol.frames import Delta, SessionFrame, Skip, Sync, SyncPayload
+from midstream.server.sessions.broadcast import Broadcast
+from midstream.server.sessions.entries import change_frame, epoch_sync, has_internal
+from midstream.server.sessions.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from midstream.protocol.values import Value
+    from midstream.server.sessions.commands import Subscriber
+    from midstream.server.sessions.projection import FinishedDraft, Projection
+    from midstream.server.sessions.versions import Versions
+
+
+class Stream:
+    """The projection, its versions, its recent history, and its subscribers."""
+
+    def __init__(
+        self, channel: int, projection: Projection, versions: Versions, *, history_bytes: int
+    ) -> None:
+        """Begin a load's stream; ``channel`` is its name on the wire."""
+        self.channel = channel
+        self.projection = projection
+        self.versions = versions
+        self.history = History(floor=versions.published, max_bytes=history_bytes)
+        self.subscribers: set[Subscriber] = set()
+
+    def publish_delta(self, sequence: int, part_sequence: int, text: str, now: int) -> None:
+        """Append text to an open part and publish it under the next version. Needs room."""
+        version = self.versions.take()
+        elapsed = self.projection.append(sequence, part_sequence, text, version=version, now=now)
+        message = self.projection.open[sequence]
+        self.history.add_delta(message.head, message.live.part_count, part_sequence, text)
+        frame = Delta(self.channel, version, elapsed, sequence, part_sequence, text)
+        hidden = message.head.visibility == "internal"
+        self._broadcast(frame, Skip(self.channel, version - 1, version) if hidden else None)
+
+    def publish_live(self, finished: FinishedDraft) -> None:
+        """Publish a change that the store does not have yet; its version was taken from the versions."""
+        self.projection.install(finished, stored=False)
+        self._publish_change(finished, durable=False)
+
+    def publish_stored(self, finished: FinishedDraft, *, begins_epoch: bool, before: int) -> None:
+        """Publish a change that was committed.
+
+        Where it begins a new epoch (``before`` is the version that the old one stood at), those who
+        are subscribed already get it as a sync, which names the epoch.
+        """
+        self.projection.install(finished, stored=True)
+        if not begins_epoch:
+            self._publish_change(finished, durable=True)
+            return
+        self.history.restart(before)
+        self.history.add_change(finished)
+
+        def frame(*, include_internal: bool) -> SessionFrame:
+            payload = epoch_sync(
+                finished, self.versions.epoch, before=before, include_internal=include_internal
+            )
+            return Sync(self.channel, payload)
+
+        self._broadcast(
+            frame(include_internal=True), frame(include_internal=False) if has_internal(finished) else None
+        )
+
+    def forget_cleared(self) -> None:
+        """Drop what a clear removed; who was not there for it starts anew (SPEC 10)."""
+        first = self.projection.session.first_sequence
+        for sequence in [sequence for sequence in self.projection.open if sequence < first]:
+            del self.projection.open[sequence]
+        self.history.restart(self.versions.published)
+
+    def replay(self, cursor: Cursor, *, include_internal: bool) -> SyncPayload | None:
+        """Return what a reader at ``cursor`` missed, or None where the history does not say."""
+        versions = self.versions
+        known = (
+            cursor.epoch == versions.epoch
+            and cursor.version <= versions.published
+            and cursor.durable <= versions.durable
+        )
+        if not known or not self.history.covers(cursor.version):
+            return None
+        return self.history.replay(
+            cursor.version,
+            epoch=versions.epoch,
+            version=versions.published,
+            durable=versions.durable,
+            include_internal=include_internal,
+        )
+
+    def signal(self, sender: str, name: str, data: Value) -> None:
+        """Pass something ephemeral on to everyone."""
+        for subscriber in tuple(self.subscribers):
+            subscriber.signal(sender, name, data)
+
+    def close(self, code: str, *, retryable: bool) -> None:
+        """End every subscription."""
+        subscribers, self.subscribers = self.subscribers, set()
+        for subscriber in subscribers:
+            subscriber.close(code, retryable=retryable)
+
+    def _publish_change(self, finished: FinishedDraft, *, durable: bool) -> None:
+        self.history.add_change(finished)
+        full = change_frame(finished, self.channel, durable=durable, include_internal=True)
+        visible = None
+        if has_internal(finished):
+            visible = change_frame(finished, self.channel, durable=durable, include_internal=False)
+        self._broadcast(full, visible)
+
+    def _broadcast(self, full: SessionFrame, visible: SessionFrame | None) -> None:
+        if not self.subscribers:
+            return
+        versions = self.versions
+        broadcast = Broadcast(
+            version=versions.published,
+            durable=versions.durable,
+            epoch=versions.epoch,
+            full=full,
+            visible=visible,
+        )
+        self._deliver(broadcast, self.subscribers)
+
+    @staticmethod
+    def _deliver(broadcast: Broadcast, subscribers: Iterable[Subscriber]) -> None:
+        for subscriber in tuple(subscribers):
+            subscriber.publish(broadcast)

@@ -1,0 +1,123 @@
+"""The one number of a session: who gives it, how far it may go, and which epoch it lies in (SPEC 2, 9).
+
+Nothing above the stored ceiling is published, so after a crash the ceiling is above all that any
+client has seen. An epoch names one unbroken life of the live state; it changes when versions could
+otherwise mean two things.
+"""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from midstream.server.storage.records import EpochEnd, LedgerRow
+
+CEILING_BLOCK = 4_096
+"""Versions by which the ceiling is raised: a gap of this size after a crash, a write of its own per this many deltas."""
+
+
+class Versions:
+    """The version counter of one loaded session.
+
+    Commits go in three steps, so that a failed one changes nothing here: :meth:`next_row` says what
+    to store, the caller stores it, :meth:`committed` takes it over.
+    """
+
+    def __init__(self, row: LedgerRow, *, generation: int, new_epoch: str) -> None:
+        """Start from the stored row, under the owner ``generation``.
+
+        A session found dirty starts at its ceiling. Unless the stored epoch is this process's own and
+        ended cleanly, the first commit begins ``new_epoch`` and records how the old one ended.
+        """
+        self._row = row
+        self._generation = generation
+        self._new_epoch = new_epoch
+        self._continues = row.generation == generation and not row.dirty
+        self.published = row.ceiling if row.dirty else row.version
+        """The last version that was given and published."""
+        self.durable = row.version
+        """The last committed version."""
+        self.last_time = row.last_time
+        """The last server time given, ms since the epoch."""
+
+    @property
+    def epoch(self) -> str:
+        """The epoch that :attr:`published` lies in."""
+        return self._row.epoch
+
+    @property
+    def begins_epoch(self) -> bool:
+        """True until the first commit, where that commit begins a new epoch."""
+        return not self._continues
+
+    @property
+    def cleared(self) -> int:
+        """The version of the last clear; a cursor below it is void."""
+        return self._row.cleared_version
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the store says that something may have been published above its version."""
+        return self._row.dirty
+
+    def room(self) -> int:
+        """Return how many versions may be published without a commit."""
+        return self._row.ceiling - self.published if self._row.dirty and self._continues else 0
+
+    def stamp(self, wall_ms: int) -> int:
+        """Return the server time: never before the last one given."""
+        self.last_time = max(self.last_time, wall_ms)
+        return self.last_time
+
+    def take(self) -> int:
+        """Give the next version to something that is published and not stored. Needs :meth:`room`."""
+        if self.room() < 1:
+            message = "no version may be published above the stored ceiling"
+            raise RuntimeError(message)
+        self.published += 1
+        return self.published
+
+    def next_row(self, *, versions: int = 1, clear: bool = False) -> tuple[LedgerRow, EpochEnd | None]:
+        """Return what a commit stores that takes the next ``versions`` (0 or 1), and the epoch it ends."""
+        version = self.published + versions
+        ended = None
+        epoch = self._row.epoch
+        if not self._continues:
+            ended = EpochEnd(epoch=epoch, version=self.published, commit=self._row.version)
+            epoch = self._new_epoch
+        ceiling = self._row.ceiling
+        if ceiling - version < CEILING_BLOCK // 2:
+            ceiling = version + CEILING_BLOCK
+        row = structs.replace(
+            self._row,
+            version=version if versions else self.durable,
+            ceiling=ceiling,
+            epoch=epoch,
+            generation=self._generation,
+            dirty=True,
+            cleared_version=version if clear else self._row.cleared_version,
+            last_time=self.last_time,
+        )
+        return row, ended
+
+    def committed(self, row: LedgerRow, *, versions: int = 1) -> None:
+        """Take over what was stored: the COMMIT returned."""
+        self._row = row
+        self._continues = True
+        if versions:
+            self.published = row.version
+            self.durable = row.version
+
+    def clean_row(self) -> LedgerRow:
+        """Return what a clean unload stores: the version as it stands, and no mark."""
+        return structs.replace(
+            self._row,
+            version=self.published,
+            ceiling=max(self._row.ceiling, self.published),
+            dirty=False,
+            last_time=self.last_time,
+        )
+
+    def cleaned(self, row: LedgerRow) -> None:
+        """Take over a clean row that was stored."""
+        self._row = row
+        self.durable = row.version

@@ -1,0 +1,196 @@
+"""Reading messages, turns and lists of sessions. Each function is one job of the database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from midstream.protocol.model import InteractionPart, Session, Turn
+from midstream.server.storage import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
+    from midstream.server.storage.records import StoredMessage
+
+_SELECT = f"SELECT {rows.MESSAGE_COLUMNS} FROM messages"
+
+
+def page(
+    connection: apsw.Connection,
+    session_no: int,
+    session_id: str,
+    *,
+    first: int,
+    before: int | None,
+    limit: int,
+    include_internal: bool,
+    max_bytes: int,
+) -> tuple[list[StoredMessage], bool]:
+    """Return up to ``limit`` messages below ``before``, ascending, and whether there are more below.
+
+    The page ends early at ``max_bytes`` of parts, but holds at least one message. Messages below
+    ``first`` do not exist.
+    """
+    seen = "" if include_internal else " AND visibility = 'visible'"
+    found = connection.execute(
+        f"{_SELECT} WHERE session_no = ? AND sequence >= ? AND sequence < ?{seen} ORDER BY sequence DESC LIMIT ?",
+        (session_no, first, 2**62 if before is None else before, limit + 1),
+    )
+    items: list[StoredMessage] = []
+    size = 0
+    for row in found:
+        if len(items) == limit:
+            return items[::-1], True
+        message = _with_parts(connection, session_no, session_id, row)
+        size += sum(memoryview(part).nbytes for part in message.parts)
+        if items and size > max_bytes:
+            return items[::-1], True
+        items.append(message)
+    return items[::-1], False
+
+
+def span(
+    connection: apsw.Connection,
+    session_no: int,
+    session_id: str,
+    *,
+    start: int,
+    end: int,
+    include_internal: bool,
+) -> list[StoredMessage]:
+    """Return the messages with sequences from ``start`` to ``end``, both included."""
+    seen = "" if include_internal else " AND visibility = 'visible'"
+    found = connection.execute(
+        f"{_SELECT} WHERE session_no = ? AND sequence BETWEEN ? AND ?{seen} ORDER BY sequence",
+        (session_no, start, end),
+    )
+    return [_with_parts(connection, session_no, session_id, row) for row in found]
+
+
+def changed_since(
+    connection: apsw.Connection,
+    session_no: int,
+    session_id: str,
+    *,
+    version: int,
+    first: int,
+    include_internal: bool,
+    max_messages: int,
+    max_bytes: int,
+    always: Iterable[int] = (),
+) -> list[StoredMessage] | None:
+    """Return the messages above ``version``, ascending by sequence; None where they are too many.
+
+    ``always`` are sequences that changed since in memory only, and are returned whatever the store
+    says of their revision.
+    """
+    seen = "" if include_internal else " AND visibility = 'visible'"
+    listed = ", ".join(str(int(sequence)) for sequence in always)
+    found = connection.execute(
+        f"{_SELECT} WHERE session_no = ? AND (revision > ? OR sequence IN ({listed})) AND sequence >= ?{seen}"
+        " ORDER BY sequence LIMIT ?",
+        (session_no, version, first, max_messages + 1),
+    )
+    items: list[StoredMessage] = []
+    size = 0
+    for row in found:
+        message = _with_parts(connection, session_no, session_id, row)
+        size += sum(
+            memoryview(part).nbytes
+            for part, revision in zip(message.parts, message.part_revisions, strict=True)
+            if revision > version
+        )
+        if len(items) == max_messages or size > max_bytes:
+            return None
+        items.append(message)
+    return items
+
+
+def open_messages(connection: apsw.Connection, session_no: int, session_id: str) -> list[StoredMessage]:
+    """Return the messages that may still change."""
+    found = connection.execute(f"{_SELECT} WHERE session_no = ? AND is_open ORDER BY sequence", (session_no,))
+    return [_with_parts(connection, session_no, session_id, row) for row in found]
+
+
+def message_by_id(
+    connection: apsw.Connection, session_no: int, session_id: str, message_id: str
+) -> StoredMessage | None:
+    """Return one message."""
+    found = connection.execute(f"{_SELECT} WHERE session_no = ? AND message_id = ?", (session_no, message_id))
+    row = next(iter(found), None)
+    return None if row is None else _with_parts(connection, session_no, session_id, row)
+
+
+def find_interaction(
+    connection: apsw.Connection, session_no: int, interaction_id: str
+) -> InteractionPart | None:
+    """Return an interaction as it is stored."""
+    found = connection.execute(
+        "SELECT body FROM interactions AS i JOIN parts AS p ON p.session_no = i.session_no"
+        " AND p.message_sequence = i.message_sequence AND p.sequence = i.part_sequence"
+        " WHERE i.session_no = ? AND i.interaction_id = ?",
+        (session_no, interaction_id),
+    )
+    row = next(iter(found), None)
+    part = None if row is None else rows.read_part(row[0])
+    return part if isinstance(part, InteractionPart) else None
+
+
+def turns_by_id(connection: apsw.Connection, session_no: int, turn_ids: Iterable[str]) -> list[Turn]:
+    """Return these turns, in the order asked for; unknown ids are left out."""
+    turns: list[Turn] = []
+    for turn_id in turn_ids:
+        found = connection.execute(
+            "SELECT body FROM turns WHERE session_no = ? AND turn_id = ?", (session_no, turn_id)
+        )
+        turns.extend(rows.read_turn(row[0]) for row in found)
+    return turns
+
+
+def turns_since(connection: apsw.Connection, session_no: int, version: int, limit: int) -> list[Turn] | None:
+    """Return the turns above ``version`` by revision; None where they are too many."""
+    found = connection.execute(
+        "SELECT body FROM turns WHERE session_no = ? AND revision > ? ORDER BY revision LIMIT ?",
+        (session_no, version, limit + 1),
+    )
+    turns = [rows.read_turn(row[0]) for row in found]
+    return None if len(turns) > limit else turns
+
+
+def list_sessions(
+    connection: apsw.Connection, *, limit: int, after: tuple[int, int] | None, archived: bool
+) -> tuple[list[Session], tuple[int, int] | None]:
+    """Return sessions, the last changed first, and where the next page begins."""
+    time, number = after or (2**62, 2**62)
+    found = connection.execute(
+        f"SELECT {rows.SESSION_COLUMNS}, session_no FROM sessions WHERE status = 'live'"
+        " AND (archived_at IS NOT NULL) = ? AND (updated_at, session_no) < (?, ?)"
+        " ORDER BY updated_at DESC, session_no DESC LIMIT ?",
+        (int(archived), time, number, limit + 1),
+    )
+    listed = [(rows.read_session(row[:11], _queue(connection, row[11])), row[11]) for row in found]
+    following = None
+    if len(listed) > limit:
+        last, last_number = listed[limit - 1]
+        following = (last.updated_at, last_number)
+    return [session for session, _ in listed[:limit]], following
+
+
+def _queue(connection: apsw.Connection, session_no: int) -> list[str]:
+    found = connection.execute(
+        "SELECT message_id FROM inputs WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
+        (session_no,),
+    )
+    return [row[0] for row in found]
+
+
+def _with_parts(
+    connection: apsw.Connection, session_no: int, session_id: str, row: rows.Row
+) -> StoredMessage:
+    parts = connection.execute(
+        "SELECT revision, body FROM parts WHERE session_no = ? AND message_sequence = ? ORDER BY sequence",
+        (session_no, row[0]),
+    )
+    return rows.read_message(session_id, row, [(part[0], part[1]) for part in parts])

@@ -1,0 +1,97 @@
+"""What is stored, as it goes in and comes out (SPEC 9)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from midstream.protocol.calls import Delivery, InputState
+from midstream.protocol.model import Message, Part, Session, Turn
+
+
+class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session's version stands on disk.
+
+    ``version`` is the last committed one. While ``dirty``, versions up to ``ceiling`` may have been
+    published. ``generation`` is the owner under which ``epoch`` lives.
+    """
+
+    version: int
+    ceiling: int
+    epoch: str
+    generation: int
+    dirty: bool
+    cleared_version: int
+    last_time: int
+
+
+class EpochEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an epoch came: nothing above ``version`` was published, nothing above ``commit`` stored."""
+
+    epoch: str
+    version: int
+    commit: int
+
+
+class InputRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted input. ``parts`` are kept while it is queued."""
+
+    message_id: str
+    content_hash: str
+    subject: str
+    delivery: Delivery
+    state: InputState
+    turn_id: str | None
+    accepted: int
+    """The version that accepted it: the order of the queue."""
+    parts: list[Part]
+
+
+class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as read: its own fields (``parts`` empty), and its parts as they were encoded."""
+
+    head: Message
+    created_version: int
+    parts: list[msgspec.Raw]
+    part_revisions: list[int]
+
+
+class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as written. ``is_open``: it streams, or one of its parts is not ended."""
+
+    head: Message
+    created_version: int
+    part_count: int
+    is_open: bool
+
+
+PartRow: TypeAlias = tuple[int, int, int, bytes]
+"""(message sequence, part sequence, revision, encoded part)."""
+
+
+class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one commit stores of one session."""
+
+    session_no: int
+    ledger: LedgerRow
+    epoch_end: EpochEnd | None = None
+    session: Session | None = None
+    messages: list[MessageRow] = []
+    parts: list[PartRow] = []
+    interactions: list[tuple[str, int, int]] = []
+    """(interaction id, message sequence, part sequence) of interactions that may be new."""
+    turns: list[Turn] = []
+    inputs: list[InputRow] = []
+    deleted: bool = False
+
+
+class LoadedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """What a loop starts from: the session, and what of it may still change."""
+
+    session_no: int
+    session: Session
+    ledger: LedgerRow
+    turn: Turn | None
+    open_messages: list[StoredMessage]
+    queue: list[InputRow]

@@ -1,0 +1,181 @@
+"""Rows to entities and back: the one place that knows both the columns and the model."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from midstream.protocol.model import Message, Origin, Part, Session, Turn
+from midstream.protocol.values import Value
+from midstream.server.storage.records import InputRow, LedgerRow, StoredMessage
+
+encode = msgspec.msgpack.Encoder().encode
+_decode_metadata = msgspec.msgpack.Decoder(dict[str, Value]).decode
+_decode_origin = msgspec.msgpack.Decoder(Origin).decode
+_decode_turn = msgspec.msgpack.Decoder(Turn).decode
+_decode_parts = msgspec.msgpack.Decoder(list[Part]).decode
+_decode_part = msgspec.msgpack.Decoder(Part).decode
+
+Row = tuple[Any, ...]
+"""A row as apsw gives it; its types are those of the column lists below."""
+
+SESSION_COLUMNS = (
+    "session_id, revision, title, metadata, created_at, updated_at, archived_at, first_sequence, message_count,"
+    " running_turn_id, pending_interactions"
+)
+LEDGER_COLUMNS = "version, ceiling, epoch, generation, dirty, cleared_version, last_time"
+MESSAGE_COLUMNS = (
+    "sequence, message_id, turn_id, revision, created_version, role, visibility, state, created_at, updated_at,"
+    " origin"
+)
+INPUT_COLUMNS = "message_id, content_hash, subject, delivery, state, turn_id, accepted, parts"
+
+
+def optional(value: Any) -> Any:  # noqa: ANN401  # a column's value, whatever its type
+    """Return what SQL says, with NULL as absent."""
+    return UNSET if value is None else value
+
+
+def nullable(value: object) -> Any:  # noqa: ANN401  # a column's value, whatever its type
+    """Return what SQL stores, with absent as NULL."""
+    return None if isinstance(value, UnsetType) else value
+
+
+def read_session(row: Row, queue: list[str]) -> Session:
+    """Return the entity of a row of SESSION_COLUMNS."""
+    return Session(
+        session_id=row[0],
+        revision=row[1],
+        title=optional(row[2]),
+        metadata=_decode_metadata(row[3]),
+        created_at=row[4],
+        updated_at=row[5],
+        archived_at=optional(row[6]),
+        first_sequence=row[7],
+        message_count=row[8],
+        running_turn_id=optional(row[9]),
+        queue=queue,
+        pending_interactions=row[10],
+    )
+
+
+def session_values(session: Session) -> Row:
+    """Return the values of SESSION_COLUMNS."""
+    return (
+        session.session_id,
+        session.revision,
+        nullable(session.title),
+        encode(session.metadata),
+        session.created_at,
+        session.updated_at,
+        nullable(session.archived_at),
+        session.first_sequence,
+        session.message_count,
+        nullable(session.running_turn_id),
+        session.pending_interactions,
+    )
+
+
+def read_ledger(row: Row) -> LedgerRow:
+    """Return the record of a row of LEDGER_COLUMNS."""
+    version, ceiling, epoch, generation, dirty, cleared_version, last_time = row
+    return LedgerRow(
+        version=version,
+        ceiling=ceiling,
+        epoch=epoch,
+        generation=generation,
+        dirty=bool(dirty),
+        cleared_version=cleared_version,
+        last_time=last_time,
+    )
+
+
+def ledger_values(ledger: LedgerRow) -> Row:
+    """Return the values of LEDGER_COLUMNS."""
+    return (
+        ledger.version,
+        ledger.ceiling,
+        ledger.epoch,
+        ledger.generation,
+        int(ledger.dirty),
+        ledger.cleared_version,
+        ledger.last_time,
+    )
+
+
+def read_message(session_id: str, row: Row, parts: list[tuple[int, bytes]]) -> StoredMessage:
+    """Return the record of a row of MESSAGE_COLUMNS and its (revision, body) parts."""
+    head = Message(
+        message_id=row[1],
+        session_id=session_id,
+        turn_id=optional(row[2]),
+        sequence=row[0],
+        revision=row[3],
+        role=row[5],
+        visibility=row[6],
+        created_at=row[8],
+        updated_at=row[9],
+        origin=UNSET if row[10] is None else _decode_origin(row[10]),
+        state=optional(row[7]),
+        parts=[],
+    )
+    return StoredMessage(
+        head=head,
+        created_version=row[4],
+        parts=[msgspec.Raw(body) for _, body in parts],
+        part_revisions=[revision for revision, _ in parts],
+    )
+
+
+def read_part(body: bytes) -> Part:
+    """Return a stored part."""
+    return _decode_part(body)
+
+
+def read_turn(body: bytes) -> Turn:
+    """Return a stored turn."""
+    return _decode_turn(body)
+
+
+def read_input(row: Row) -> InputRow:
+    """Return the record of a row of INPUT_COLUMNS."""
+    message_id, content_hash, subject, delivery, state, turn_id, accepted, parts = row
+    return InputRow(
+        message_id=message_id,
+        content_hash=content_hash,
+        subject=subject,
+        delivery=delivery,
+        state=state,
+        turn_id=turn_id,
+        accepted=accepted,
+        parts=[] if parts is None else _decode_parts(parts),
+    )
+
+
+def input_values(item: InputRow) -> Row:
+    """Return the values of INPUT_COLUMNS; the parts only while the input is queued."""
+    return (
+        item.message_id,
+        item.content_hash,
+        item.subject,
+        item.delivery,
+        item.state,
+        item.turn_id,
+        item.accepted,
+        encode(item.parts) if item.state == "queued" else None,
+    )
+
+
+def wire_message(stored: StoredMessage) -> Message:
+    """Return the message for the wire, its parts still encoded.
+
+    Encoding writes Raw as it is, so a page goes from the disk to the socket without being decoded.
+    """
+    return msgspec.structs.replace(stored.head, parts=cast("list[Part]", stored.parts))
+
+
+def whole_message(stored: StoredMessage) -> Message:
+    """Return the message with its parts decoded."""
+    return msgspec.structs.replace(stored.head, parts=[_decode_part(part) for part in stored.parts])

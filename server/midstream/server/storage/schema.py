@@ -1,0 +1,132 @@
+"""The tables, and how an older file becomes this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import apsw
+
+SCHEMA_VERSION = 1
+
+_TABLES = """
+-- One row a session. status: live | forking (not to be seen yet) | deleted (the id is never given again).
+CREATE TABLE sessions (
+    session_no INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    title TEXT,
+    metadata BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    archived_at INTEGER,
+    first_sequence INTEGER NOT NULL,
+    message_count INTEGER NOT NULL,
+    running_turn_id TEXT,
+    pending_interactions INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    ceiling INTEGER NOT NULL,
+    epoch TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    dirty INTEGER NOT NULL,
+    cleared_version INTEGER NOT NULL,
+    last_time INTEGER NOT NULL,
+    create_key TEXT UNIQUE,
+    create_hash TEXT
+) STRICT;
+CREATE INDEX sessions_by_time ON sessions (updated_at, session_no) WHERE status = 'live';
+CREATE INDEX sessions_running ON sessions (session_no) WHERE running_turn_id IS NOT NULL;
+
+-- The epochs that ended: how far each came, and what of it was committed.
+CREATE TABLE epochs (
+    session_no INTEGER NOT NULL,
+    epoch TEXT NOT NULL,
+    end_version INTEGER NOT NULL,
+    last_commit INTEGER NOT NULL,
+    PRIMARY KEY (session_no, epoch)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE messages (
+    session_no INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    turn_id TEXT,
+    revision INTEGER NOT NULL,
+    created_version INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    visibility TEXT NOT NULL,
+    state TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    origin BLOB,
+    part_count INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    PRIMARY KEY (session_no, sequence)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX messages_by_id ON messages (session_no, message_id);
+CREATE INDEX messages_by_revision ON messages (session_no, revision);
+CREATE INDEX messages_open ON messages (session_no) WHERE is_open;
+
+-- A part is a row, so that a commit writes what changed and not the whole message again.
+CREATE TABLE parts (
+    session_no INTEGER NOT NULL,
+    message_sequence INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (session_no, message_sequence, sequence)
+) STRICT;
+
+-- Where each interaction is, so that a late answer can be told the outcome.
+CREATE TABLE interactions (
+    session_no INTEGER NOT NULL,
+    interaction_id TEXT NOT NULL,
+    message_sequence INTEGER NOT NULL,
+    part_sequence INTEGER NOT NULL,
+    PRIMARY KEY (session_no, interaction_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE turns (
+    session_no INTEGER NOT NULL,
+    turn_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (session_no, turn_id)
+) STRICT;
+CREATE INDEX turns_by_revision ON turns (session_no, revision);
+
+-- Every accepted input, for the life of the session: what makes a repeated prompt harmless.
+CREATE TABLE inputs (
+    session_no INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    delivery TEXT NOT NULL,
+    state TEXT NOT NULL,
+    turn_id TEXT,
+    accepted INTEGER NOT NULL,
+    parts BLOB,
+    PRIMARY KEY (session_no, message_id)
+) STRICT;
+CREATE INDEX inputs_queued ON inputs (session_no, accepted) WHERE state = 'queued';
+"""
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Create the tables in a new file. Runs inside the transaction that opens the database.
+
+    Raises:
+        ValueError: the file was written by a newer midstream; nothing was changed.
+
+    """
+    (found,) = next(iter(connection.execute("PRAGMA user_version")))
+    if found > SCHEMA_VERSION:
+        message = (
+            f"The database has schema {found}, and this midstream knows up to {SCHEMA_VERSION}. "
+            "Start it with the version that wrote it, or a newer one."
+        )
+        raise ValueError(message)
+    if found == 0:
+        connection.execute(_TABLES)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

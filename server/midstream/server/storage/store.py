@@ -1,0 +1,272 @@
+"""What is written, and what a session's loop starts from. Each function is one job of the database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from midstream.protocol.model import Session
+from midstream.server.storage import rows
+from midstream.server.storage.messages import open_messages
+from midstream.server.storage.records import EpochEnd, InputRow, LedgerRow, LoadedSession, SessionWrite
+
+if TYPE_CHECKING:
+    import apsw
+
+    from midstream.server.storage.records import MessageRow, PartRow
+
+_LEDGER_SET = ", ".join(f"{column} = ?" for column in rows.LEDGER_COLUMNS.split(", "))
+_SESSION_SET = ", ".join(f"{column} = ?" for column in rows.SESSION_COLUMNS.split(", "))
+_PURGE_ROWS = 500
+"""Messages that one purge job removes: short enough that other sessions' commits do not wait for it."""
+
+
+def create_session(
+    connection: apsw.Connection,
+    session: Session,
+    ledger: LedgerRow,
+    *,
+    status: str = "live",
+    key: str | None = None,
+    content_hash: str | None = None,
+) -> int:
+    """Insert a session and return its number. The caller has checked that id and key are free."""
+    values = (*rows.session_values(session), *rows.ledger_values(ledger), status, key, content_hash)
+    marks = ", ".join("?" * len(values))
+    connection.execute(
+        f"INSERT INTO sessions ({rows.SESSION_COLUMNS}, {rows.LEDGER_COLUMNS},"
+        f" status, create_key, create_hash) VALUES ({marks})",
+        values,
+    )
+    return connection.last_insert_rowid()
+
+
+def find_created(
+    connection: apsw.Connection, *, session_id: str | None, key: str | None
+) -> list[tuple[str, str, str | None, str | None]]:
+    """Return (session_id, status, create_key, create_hash) of every session with this id or key."""
+    found = connection.execute(
+        "SELECT session_id, status, create_key, create_hash FROM sessions"
+        " WHERE session_id = ? OR create_key = ?",
+        (session_id, key),
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in found]
+
+
+def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession | None:
+    """Return what a loop starts from, or None where there is no such session to be seen."""
+    row = _one(
+        connection,
+        f"SELECT {rows.SESSION_COLUMNS}, session_no, {rows.LEDGER_COLUMNS} FROM sessions"
+        " WHERE session_id = ? AND status = 'live'",
+        (session_id,),
+    )
+    if row is None:
+        return None
+    session_no = row[11]
+    queue = queued_inputs(connection, session_no)
+    session = rows.read_session(row[:11], [item.message_id for item in queue])
+    turn = None
+    if row[9] is not None:
+        found = _one(
+            connection, "SELECT body FROM turns WHERE session_no = ? AND turn_id = ?", (session_no, row[9])
+        )
+        turn = None if found is None else rows.read_turn(found[0])
+    return LoadedSession(
+        session_no=session_no,
+        session=session,
+        ledger=rows.read_ledger(row[12:]),
+        turn=turn,
+        open_messages=open_messages(connection, session_no, session_id),
+        queue=queue,
+    )
+
+
+def queued_inputs(connection: apsw.Connection, session_no: int) -> list[InputRow]:
+    """Return the session's queue, in order."""
+    found = connection.execute(
+        f"SELECT {rows.INPUT_COLUMNS} FROM inputs WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
+        (session_no,),
+    )
+    return [rows.read_input(row) for row in found]
+
+
+def sessions_to_wake(connection: apsw.Connection) -> list[str]:
+    """Return the sessions that have work: a running turn, or queued input (SPEC 9)."""
+    found = connection.execute(
+        "SELECT session_id FROM sessions WHERE status = 'live' AND (running_turn_id IS NOT NULL"
+        " OR session_no IN (SELECT session_no FROM inputs WHERE state = 'queued')) ORDER BY session_no"
+    )
+    return [row[0] for row in found]
+
+
+def sessions_to_clean(connection: apsw.Connection) -> list[int]:
+    """Return the numbers of sessions with rows that nobody can see any more."""
+    found = connection.execute(
+        "SELECT session_no FROM sessions AS s WHERE status = 'forking' OR (status = 'deleted'"
+        " AND EXISTS (SELECT 1 FROM messages AS m WHERE m.session_no = s.session_no))"
+        " OR EXISTS (SELECT 1 FROM messages AS m"
+        " WHERE m.session_no = s.session_no AND m.sequence < s.first_sequence)"
+    )
+    return [row[0] for row in found]
+
+
+def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
+    """Store one commit of one session: all of it or, when it raises, nothing."""
+    number = write.session_no
+    _write_ledger(connection, number, write.ledger, write.epoch_end)
+    if write.session is not None:
+        connection.execute(
+            f"UPDATE sessions SET {_SESSION_SET} WHERE session_no = ?",
+            (*rows.session_values(write.session), number),
+        )
+    for message in write.messages:
+        _write_message(connection, number, message)
+    write_parts(connection, number, write.parts)
+    connection.executemany(
+        "INSERT OR IGNORE INTO interactions (session_no, interaction_id, message_sequence, part_sequence)"
+        " VALUES (?, ?, ?, ?)",
+        [(number, *found) for found in write.interactions],
+    )
+    for turn in write.turns:
+        connection.execute(
+            "INSERT INTO turns (session_no, turn_id, revision, body) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
+            (number, turn.turn_id, turn.revision, rows.encode(turn)),
+        )
+    for item in write.inputs:
+        _write_input(connection, number, item)
+    if write.deleted:
+        connection.execute("UPDATE sessions SET status = 'deleted' WHERE session_no = ?", (number,))
+
+
+def write_parts(connection: apsw.Connection, session_no: int, parts: list[PartRow]) -> None:
+    """Insert or replace parts."""
+    connection.executemany(
+        "INSERT INTO parts (session_no, message_sequence, sequence, revision, body) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
+        [(session_no, *part) for part in parts],
+    )
+
+
+def write_forked(
+    connection: apsw.Connection, session_no: int, messages: list[MessageRow], parts: list[PartRow]
+) -> None:
+    """Store one batch of a fork's copies."""
+    for message in messages:
+        _write_message(connection, session_no, message)
+    write_parts(connection, session_no, parts)
+
+
+def show_forked(connection: apsw.Connection, session_no: int) -> None:
+    """Make a fork visible, after its last batch."""
+    connection.execute("UPDATE sessions SET status = 'live' WHERE session_no = ?", (session_no,))
+
+
+def purge(connection: apsw.Connection, session_no: int) -> bool:
+    """Remove one batch of rows that nobody can see any more; return whether there is more to do."""
+    row = _one(connection, "SELECT status, first_sequence FROM sessions WHERE session_no = ?", (session_no,))
+    if row is None:
+        return False
+    status, below = row[0], row[1] if row[0] == "live" else 2**62
+    sequences = [
+        found[0]
+        for found in connection.execute(
+            "SELECT sequence FROM messages WHERE session_no = ? AND sequence < ? ORDER BY sequence LIMIT ?",
+            (session_no, below, _PURGE_ROWS),
+        )
+    ]
+    if sequences:
+        span = (session_no, sequences[0], sequences[-1])
+        connection.execute(
+            "DELETE FROM parts WHERE session_no = ? AND message_sequence BETWEEN ? AND ?", span
+        )
+        connection.execute("DELETE FROM messages WHERE session_no = ? AND sequence BETWEEN ? AND ?", span)
+    if len(sequences) == _PURGE_ROWS:
+        return True
+    if status == "forking":
+        connection.execute("DELETE FROM sessions WHERE session_no = ?", (session_no,))
+    if status != "live":
+        for table in ("turns", "inputs", "interactions", "epochs"):
+            connection.execute(f"DELETE FROM {table} WHERE session_no = ?", (session_no,))
+    return False
+
+
+def epoch_end(connection: apsw.Connection, session_no: int, epoch: str) -> EpochEnd | None:
+    """Return how far an ended epoch came, or None where it is not known."""
+    row = _one(
+        connection,
+        "SELECT end_version, last_commit FROM epochs WHERE session_no = ? AND epoch = ?",
+        (session_no, epoch),
+    )
+    return None if row is None else EpochEnd(epoch=epoch, version=row[0], commit=row[1])
+
+
+def find_input(connection: apsw.Connection, session_no: int, message_id: str) -> tuple[InputRow | None, bool]:
+    """Return the accepted input of this id, and whether any message has the id."""
+    row = _one(
+        connection,
+        f"SELECT {rows.INPUT_COLUMNS} FROM inputs WHERE session_no = ? AND message_id = ?",
+        (session_no, message_id),
+    )
+    taken = _one(
+        connection, "SELECT 1 FROM messages WHERE session_no = ? AND message_id = ?", (session_no, message_id)
+    )
+    return (None if row is None else rows.read_input(row)), taken is not None
+
+
+def _write_ledger(
+    connection: apsw.Connection, number: int, ledger: LedgerRow, ended: EpochEnd | None
+) -> None:
+    connection.execute(
+        f"UPDATE sessions SET {_LEDGER_SET} WHERE session_no = ?",
+        (*rows.ledger_values(ledger), number),
+    )
+    if ended is not None:
+        connection.execute(
+            "INSERT OR REPLACE INTO epochs (session_no, epoch, end_version, last_commit) VALUES (?, ?, ?, ?)",
+            (number, ended.epoch, ended.version, ended.commit),
+        )
+
+
+def _write_message(connection: apsw.Connection, number: int, row: MessageRow) -> None:
+    head = row.head
+    connection.execute(
+        "INSERT INTO messages (session_no, sequence, message_id, turn_id, revision, created_version, role,"
+        " visibility, state, created_at, updated_at, origin, part_count, is_open)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_no, sequence) DO UPDATE SET"
+        " revision = excluded.revision, state = excluded.state, updated_at = excluded.updated_at,"
+        " part_count = excluded.part_count, is_open = excluded.is_open",
+        (
+            number,
+            head.sequence,
+            head.message_id,
+            rows.nullable(head.turn_id),
+            head.revision,
+            row.created_version,
+            head.role,
+            head.visibility,
+            rows.nullable(head.state),
+            head.created_at,
+            head.updated_at,
+            rows.encode(head.origin) if head.origin else None,
+            row.part_count,
+            int(row.is_open),
+        ),
+    )
+    connection.execute(
+        "DELETE FROM parts WHERE session_no = ? AND message_sequence = ? AND sequence > ?",
+        (number, head.sequence, row.part_count),
+    )
+
+
+def _write_input(connection: apsw.Connection, number: int, item: InputRow) -> None:
+    connection.execute(
+        f"INSERT INTO inputs (session_no, {rows.INPUT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET state = excluded.state, turn_id = excluded.turn_id,"
+        " parts = excluded.parts",
+        (number, *rows.input_values(item)),
+    )
+
+
+def _one(connection: apsw.Connection, sql: str, values: tuple[object, ...]) -> rows.Row | None:
+    return next(iter(connection.execute(sql, values)), None)

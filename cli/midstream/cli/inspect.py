@@ -1,0 +1,102 @@
+"""Reads a database file without its server: the sessions, or the messages of one as JSON lines."""
+
+from __future__ import annotations
+
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import msgspec
+
+from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.server.storage import messages, rows, store
+from midstream.server.storage.connection import Place
+from midstream.server.storage.errors import DatabaseUnusable
+from midstream.server.storage.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from midstream.protocol.model import Message, Session
+
+_BATCH = 200
+"""Messages that are read at once."""
+
+
+@contextmanager
+def read_only(path: Path) -> Generator[apsw.Connection]:
+    """Open a database for reading, on one state throughout, whether or not a server owns it.
+
+    Raises:
+        CommandFailed: there is no such file, or it is no database of midstream.
+
+    """
+    if not path.is_file():
+        raise CommandFailed(
+            f"There is no file {path}. Name the database that `midstream serve` uses.", code=MISUSED
+        )
+    try:
+        connection = Place.at(path, vfs=None, synchronous="FULL").connect_reader()
+        try:
+            _check_schema(path, connection)
+            with connection:
+                yield connection
+        finally:
+            connection.close(force=True)
+    except DatabaseUnusable as error:
+        raise CommandFailed(str(error)) from error
+    except apsw.Error as error:
+        raise CommandFailed(f"{path} cannot be read: {error}") from error
+
+
+def sessions_in(connection: apsw.Connection) -> Iterator[Session]:
+    """Yield every session, those that changed last first, and the archived ones after the others."""
+    for archived in (False, True):
+        after: tuple[int, int] | None = None
+        while True:
+            listed, after = messages.list_sessions(connection, limit=_BATCH, after=after, archived=archived)
+            yield from listed
+            if after is None:
+                break
+
+
+def messages_in(connection: apsw.Connection, session_id: str) -> Iterator[Message]:
+    """Yield the messages of a session as they are stored, ascending, internal ones included.
+
+    Raises:
+        CommandFailed: there is no such session.
+
+    """
+    loaded = store.load_session(connection, session_id)
+    if loaded is None:
+        raise CommandFailed(f"There is no session {session_id!r} in this database.", code=MISUSED)
+    session = loaded.session
+    for start in range(session.first_sequence, session.message_count + 1, _BATCH):
+        found = messages.span(
+            connection,
+            loaded.session_no,
+            session_id,
+            start=start,
+            end=start + _BATCH - 1,
+            include_internal=True,
+        )
+        yield from map(rows.whole_message, found)
+
+
+def inspect(path: Path, session_id: str | None) -> Iterator[str]:
+    """Yield JSON lines: the sessions of a database, or the messages of one of them."""
+    with read_only(path) as connection:
+        entities = sessions_in(connection) if session_id is None else messages_in(connection, session_id)
+        for entity in entities:
+            yield msgspec.json.encode(entity).decode()
+
+
+def _check_schema(path: Path, connection: apsw.Connection) -> None:
+    found = connection.pragma("user_version")
+    if found != SCHEMA_VERSION:
+        raise CommandFailed(
+            f"{path} has schema {found}, and this midstream reads {SCHEMA_VERSION}: it is no database of"
+            " midstream, or one of another version."
+        )

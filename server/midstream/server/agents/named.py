@@ -1,0 +1,64 @@
+"""Finds the agent that a server was told to run: ``demo``, ``replay:DIR`` or ``module:name``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from midstream.server.agents.demo import demo_agent
+from midstream.server.agents.recordings import RecordingError
+from midstream.server.agents.replay import replay_agent
+
+if TYPE_CHECKING:
+    from midstream.server.sessions.agents import Agent
+
+FORMS = "`demo`, `replay:DIR`, or `module:name` for an async function of your own"
+
+
+class AgentUnavailable(Exception):
+    """There is no such agent; the text names what was asked for, says why, and what is expected."""
+
+    def __init__(self, spec: str, problem: str) -> None:
+        super().__init__(f"Agent {spec!r} cannot be used: {problem}")
+
+
+def agent_named(spec: str, *, speed: float = 1.0) -> Agent:
+    """Return the agent of this name. ``speed`` is for the two that are built in (0: without pauses).
+
+    A module is imported as Python imports it; ``name`` may have dots.
+
+    Raises:
+        AgentUnavailable: there is none; whatever an imported module raises is its cause.
+
+    """
+    kind, _, rest = spec.partition(":")
+    if spec == "demo":
+        return demo_agent(speed=speed)
+    if not rest:
+        raise AgentUnavailable(spec, f"expected {FORMS}.")
+    if kind == "replay":
+        try:
+            return replay_agent(rest, speed=speed)
+        except RecordingError as error:
+            raise AgentUnavailable(spec, str(error)) from error
+    return _imported(spec, kind, rest)
+
+
+def _imported(spec: str, module: str, name: str) -> Agent:
+    try:
+        found: object = importlib.import_module(module)
+    except ImportError as error:
+        raise AgentUnavailable(
+            spec, f"{error}. Is the module's folder in PYTHONPATH, and all that it needs installed?"
+        ) from error
+    except Exception as error:  # a module may raise anything
+        raise AgentUnavailable(spec, f"importing {module} raised {type(error).__name__}: {error}") from error
+    try:
+        agent: object = reduce(getattr, name.split("."), found)
+    except AttributeError:
+        raise AgentUnavailable(spec, f"module {module} has no {name!r}.") from None
+    if not inspect.iscoroutinefunction(agent):
+        raise AgentUnavailable(spec, f"{name!r} is no async function. Expected `async def {name}(turn)`.")
+    return agent

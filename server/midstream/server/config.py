@@ -1,0 +1,185 @@
+"""The server's configuration: every setting with its default, unit and reason.
+
+A :class:`Config` is checked when it is made, so a wrong one never exists. Settings come from
+keywords, from ``MIDSTREAM_*`` variables (:meth:`Config.from_env`), or from the command line's flags.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from midstream.protocol.limits import Limits
+
+ENV_PREFIX = "MIDSTREAM_"
+LIMIT_PREFIX = "MIDSTREAM_LIMIT_"
+
+LogFormat: TypeAlias = Literal["auto", "console", "json"]
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+LIMIT_RANGES: Mapping[str, tuple[int, int]] = {
+    "chunk_bytes": (1_024, 2**24),  # smaller chunks would be mostly header
+    "nesting": (8, 64),  # the frames themselves need a few levels; deeper ones overflow the decoder's stack
+    "page_messages": (1, 200),  # what the types of the calls allow
+}
+"""The least and the greatest value of limits that cannot be any positive integer."""
+
+
+class ConfigError(Exception):
+    """A setting is wrong. The text names it, says what was expected, and what to do."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        """Name the setting as the user gave it: a variable, a keyword, a flag."""
+        super().__init__(f"{setting}: {problem}")
+        self.setting = setting
+
+
+class BindRefused(ConfigError):
+    """The host to listen on is not this machine's loopback, and there are no tokens to let people in by."""
+
+    def __init__(self, host: str) -> None:
+        """Name the host."""
+        super().__init__(
+            "host",
+            f"cannot listen on {host!r}, which is not a loopback address. This version has no tokens yet, so "
+            "anyone who can reach the port could read and write every conversation. Listen on 127.0.0.1, ::1 "
+            "or localhost, and let others in by a tunnel or a proxy that asks them who they are.",
+        )
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """How one server runs. Frozen; :func:`msgspec.structs.replace` makes another one, checked again.
+
+    Raises:
+        ConfigError: a value is wrong.
+        BindRefused: the host is not loopback.
+
+    """
+
+    database: str = "midstream.db"
+    """Path of the SQLite file; it is created where it is missing. One process owns it."""
+    host: str = "127.0.0.1"
+    """Address to listen on. Only loopback, until tokens exist."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8_787
+    """TCP port to listen on; 0 takes a free one."""
+    agent: str = "demo"
+    """Which agent answers: ``demo``, ``replay:DIR`` or ``module:name``."""
+    heartbeat_ms: Annotated[int, Meta(ge=10, le=600_000)] = 15_000
+    """Milliseconds of silence after which an end asks the other; after two it takes it for dead. Proxies cut
+    idle connections after 30 to 60 s, and a phone's radio should not wake more often than needed."""
+    tick_ms: Annotated[int, Meta(ge=0, le=1_000)] = 10
+    """Milliseconds in which deltas are joined before they are sent: too short to see, and one write costs the
+    same whatever it holds."""
+    outbox_bytes: Annotated[int, Meta(ge=4_096)] = 1024 * 1024
+    """High-water mark of an outbox, in bytes. Past it the connection's channels are behind and get
+    one sync each when it is empty: about a second of a 10 Mbit/s line."""
+    sync_seconds: Annotated[int, Meta(ge=1)] = 60
+    """Seconds a connection may owe a sync before it is cut: by then its reader has stalled."""
+    idle_seconds: Annotated[int, Meta(ge=0)] = 60
+    """Seconds that a session stays loaded with nobody there and nothing to do: loading again is cheap."""
+    drain_seconds: Annotated[int, Meta(ge=0)] = 10
+    """Seconds that connections get to leave by themselves when the server drains."""
+    log_format: LogFormat = "auto"
+    """``console`` for people, ``json`` for machines; ``auto`` is ``console`` on a terminal."""
+    log_level: LogLevel = "info"
+    """The least level that is logged. No level up to ``info`` ever has the text of messages."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins (``https://chat.example.com``) whose pages may connect, besides loopback. A page on any
+    other site is refused: a browser would let it reach this machine's loopback."""
+    limits: Limits = Limits()
+    """What clients are held to; sent to them in ``welcome.limits``."""
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name, expected in _FIELDS.items():
+            _checked(name, getattr(self, name), expected)
+        for name in Limits.__struct_fields__:
+            _check_limit(f"limits.{name}", name, getattr(self.limits, name))
+        if not is_loopback(self.host):
+            raise BindRefused(self.host)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], **overrides: object) -> Config:
+        """Read ``MIDSTREAM_*`` variables; ``overrides`` that are not None win over them.
+
+        Every setting is its name in capitals (``MIDSTREAM_PORT``), every limit likewise
+        (``MIDSTREAM_LIMIT_QUEUE``), ``MIDSTREAM_ALLOWED_ORIGINS`` has commas between its items. Empty
+        variables count as not set. Other variables are left alone, but not unknown limits: those are
+        misspelled.
+
+        Raises:
+            ConfigError: names the variable, what it had, and what was expected.
+
+        """
+        given = {name: value for name, value in environ.items() if name.startswith(ENV_PREFIX) and value}
+        settings: dict[str, object] = {"limits": _limits_from(given)}
+        for name, expected in _FIELDS.items():
+            variable = ENV_PREFIX + name.upper()
+            if variable in given and overrides.get(name) is None:
+                settings[name] = _checked(variable, _parsed(name, given[variable]), expected, strict=False)
+        settings |= {name: value for name, value in overrides.items() if value is not None}
+        unknown = settings.keys() - set(cls.__struct_fields__)
+        if unknown:
+            raise ConfigError(min(unknown), f"is no setting; there are {', '.join(cls.__struct_fields__)}")
+        return cls(**settings)  # type: ignore[arg-type]  # each is checked in __post_init__
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach ``host``: ``localhost``, or a literal loopback address.
+
+    Other names are not resolved: what they mean can change after the check.
+    """
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):  # RFC 6761, section 6.3
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+_FIELDS: Mapping[str, object] = {
+    name: hint
+    for name, hint in get_type_hints(Config, include_extras=True).items()
+    if name in Config.__struct_fields__ and name != "limits"
+}
+
+
+def _parsed(name: str, text: str) -> object:
+    if name == "allowed_origins":
+        return [item.strip() for item in text.split(",") if item.strip()]
+    return text.strip()
+
+
+def _checked(setting: str, value: object, expected: object, *, strict: bool = True) -> object:
+    try:
+        return msgspec.convert(value, type=expected, strict=strict)
+    except msgspec.ValidationError as error:
+        raise ConfigError(setting, f"is {value!r}. {error}.") from None
+
+
+def _limits_from(given: Mapping[str, str]) -> Limits:
+    values: dict[str, int] = {}
+    for variable, text in given.items():
+        if not variable.startswith(LIMIT_PREFIX):
+            continue
+        name = variable.removeprefix(LIMIT_PREFIX).lower()
+        if name not in Limits.__struct_fields__:
+            known = ", ".join(LIMIT_PREFIX + field.upper() for field in Limits.__struct_fields__)
+            raise ConfigError(variable, f"is no limit; there are {known}")
+        try:
+            values[name] = int(text)
+        except ValueError:
+            raise ConfigError(variable, f"is {text!r}. Expected an integer.") from None
+        _check_limit(variable, name, values[name])
+    return Limits(**values)
+
+
+def _check_limit(setting: str, name: str, value: object) -> None:
+    least, most = LIMIT_RANGES.get(name, (1, 2**53 - 1))
+    if not isinstance(value, int) or not least <= value <= most:
+        raise ConfigError(setting, f"is {value!r}. Expected an integer from {least} to {most}.")

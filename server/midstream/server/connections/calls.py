@@ -1,0 +1,141 @@
+"""From a call's bytes to the session that carries it out (SPEC 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+import structlog
+
+from midstream.protocol.calls import EmptyResult, SubscribeParams
+from midstream.protocol.errors import Forbidden, InternalError, MidstreamError, UnknownMethod
+from midstream.server.connections import bounds
+from midstream.server.sessions.commands import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from midstream.protocol.frames import Call
+    from midstream.protocol.limits import Limits
+    from midstream.server.connections.connection import Connection
+    from midstream.server.connections.subscription import Subscription
+    from midstream.server.sessions.commands import Answer, Subscriber
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class Registry(Protocol):
+    """All sessions of the server, as connections see them. No method waits."""
+
+    def post(self, session_id: str, command: Command) -> None:
+        """Put a command into a session's mailbox; the answer comes by ``command.reply``.
+
+        Raises:
+            MidstreamError: it was not taken (the mailbox is full, the server stops).
+
+        """
+        ...
+
+    def post_global(self, command: Command) -> None:
+        """Take a command that belongs to no session yet. Raises like :meth:`post`."""
+        ...
+
+    def resync(self, session_id: str, subscriber: Subscriber) -> None:
+        """Ask for the sync that a subscriber is owed; it comes by ``subscriber.bring_up``."""
+        ...
+
+    def leave(self, session_id: str, subscriber: Subscriber) -> None:
+        """Let a subscriber go, at once; harmless for one that the session does not know."""
+        ...
+
+
+class Route(NamedTuple):
+    """Where a method goes, and what its caller needs."""
+
+    scope: Literal["read", "write"]
+    """A method with scope ``read`` changes nothing: its answer may be refused, and it asked again."""
+    to: Literal["session", "registry", "connection"]
+
+
+ROUTES: Final[dict[str, Route]] = {
+    "subscribe": Route("read", "session"),
+    "unsubscribe": Route("read", "connection"),
+    "messages": Route("read", "session"),
+    "message": Route("read", "session"),
+    "turn": Route("read", "session"),
+    "prompt": Route("write", "session"),
+    "stop": Route("write", "session"),
+    "respond": Route("write", "session"),
+    "interactions": Route("read", "session"),
+    "cancel_input": Route("write", "session"),
+    "verify": Route("read", "session"),
+    "signal": Route("write", "session"),
+    "sessions.create": Route("write", "registry"),
+    "sessions.get": Route("read", "session"),
+    "sessions.list": Route("read", "registry"),
+    "sessions.update": Route("write", "session"),
+    "sessions.clear": Route("write", "session"),
+    "sessions.archive": Route("write", "session"),
+    "sessions.delete": Route("write", "session"),
+    "sessions.fork": Route("write", "registry"),
+}
+"""Every method of :data:`midstream.protocol.calls.PARAMS`."""
+
+
+class Calls:
+    """Carries dispatched calls to the registry."""
+
+    def __init__(self, registry: Registry, limits: Limits) -> None:
+        """Hold calls to these limits."""
+        self._registry = registry
+        self._limits = limits
+
+    def begin(self, connection: Connection, call: Call, answer: Callable[[Answer], None]) -> None:
+        """Carry out a call that the connection has let in; ``answer`` is called once, now or later."""
+        try:
+            self._begin(connection, call, answer)
+        except MidstreamError as error:
+            answer(error)
+        except Exception:  # noqa: BLE001 - one call must not end a connection
+            _log.exception("call failed", method=call.method)
+            answer(failure())
+
+    def _begin(self, connection: Connection, call: Call, answer: Callable[[Answer], None]) -> None:
+        route = ROUTES.get(call.method)
+        if route is None:
+            raise UnknownMethod(call.method)
+        scopes = connection.caller.scopes
+        if route.scope not in scopes:
+            raise Forbidden(route.scope, call.method)
+        nesting = self._limits.nesting
+        params, as_sent = connection.codec.decode_params(call.method, call.params, nesting=nesting)
+        if getattr(params, "include_internal", False) and "internal" not in scopes:
+            raise Forbidden("internal", "include_internal")
+        bounds.check(params, self._limits)
+        session_id = "" if route.to == "registry" else str(getattr(params, "session_id", ""))
+        if route.to == "connection":
+            self._leave(connection.unsubscribe(session_id))
+            answer(EmptyResult())
+            return
+        if isinstance(params, SubscribeParams):
+            self._leave(connection.subscribe(call.id, params))
+        command = Command(
+            method=call.method,
+            params=params,
+            as_sent=as_sent,
+            caller=connection.caller,
+            reply=answer,
+            subscriber=connection.expect(call.id, session_id, repeatable=route.scope == "read"),
+        )
+        if route.to == "session":
+            self._registry.post(session_id, command)
+        else:
+            self._registry.post_global(command)
+
+    def _leave(self, subscription: Subscription | None) -> None:
+        if subscription is not None:
+            self._registry.leave(subscription.session_id, subscription)
+
+
+def failure() -> InternalError:
+    """Return the error for a failure of the server itself, of which the caller learns no more than that."""
+    return InternalError("The server failed at this call; its log says how. It may have been carried out.")

@@ -1,0 +1,36 @@
+"""Why the server ends a connection, as codes of the WebSocket close frame (SPEC 3.6).
+
+4000 to 4499: the client comes back, by its own backoff. 4500 to 4999: it does not, because the same
+would happen again.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class CloseCode(IntEnum):
+    """The codes that this server sends."""
+
+    GOING_AWAY = 4000
+    """The server drains; ``goaway`` said when to come back."""
+    HEARTBEAT_LOST = 4001
+    """Not one byte came for two heartbeats."""
+    OVERLOADED = 4002
+    """The peer does not read what is sent to it, or asks for more than it reads."""
+    INTERNAL = 4003
+    """The server failed; its log says how."""
+    UNAVAILABLE = 4004
+    """The server cannot serve now."""
+    BAD_FRAME = 4500
+    """A message was no frame; an ``error`` frame before it says what was wrong."""
+    HELLO_EXPECTED = 4501
+    """The first message was not a good ``hello`` of at most ``hello_bytes``."""
+    HELLO_TIMEOUT = 4502
+    """No ``hello`` came within ``hello_seconds``."""
+    UNSUPPORTED_VERSION = 4503
+    """``hello`` names a version that this server does not speak."""
+    UNAUTHORIZED = 4504
+    """The token is not accepted."""
+    TOO_MANY_CONNECTIONS = 4505
+    """The subject has ``connections_per_subject`` connections already."""

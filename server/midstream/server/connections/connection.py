@@ -1,0 +1,385 @@
+"""The life of one connection (SPEC 3, 6, 11): hello, calls in flight, heartbeats, and every deadline.
+
+Pure: it is told what came and what the time is, writes frames into its outbox, and returns what
+else has to be done as effects.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from midstream.protocol.calls import SubscribeResult
+from midstream.protocol.chunks import ChunkAssembler
+from midstream.protocol.errors import (
+    InvalidRequest,
+    LimitExceeded,
+    MalformedFrame,
+    MidstreamError,
+    Overloaded,
+    UnknownFrame,
+)
+from midstream.protocol.frames import (
+    Call,
+    Chunk,
+    ErrorFrame,
+    GoAway,
+    Hello,
+    Ping,
+    Pong,
+    Result,
+    Welcome,
+    WelcomeInfo,
+)
+from midstream.protocol.limits import PROTOCOL_VERSION, Limits
+from midstream.server.connections import answers
+from midstream.server.connections.closing import CloseCode
+from midstream.server.connections.effects import Abort, Close, Dispatch, Effect, Leave, Resync
+from midstream.server.connections.heartbeat import Heartbeat
+from midstream.server.connections.rates import Bucket, Subjects
+from midstream.server.connections.subscriptions import Subscriptions
+from midstream.server.sessions.commands import Answer, Caller
+
+if TYPE_CHECKING:
+    from midstream.protocol.calls import SubscribeParams
+    from midstream.server.connections.outbox import Outbox
+    from midstream.server.connections.subscription import Subscription
+
+SUBJECT: Final = "local"
+"""Whoever reaches the loopback; tokens will say more."""
+SCOPES: Final = ("read", "write", "internal")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all connections of a server have in common."""
+
+    server: str
+    """Names the server's software and version in ``welcome``."""
+    limits: Limits = Limits()
+    heartbeat_seconds: float = 15.0
+    sync_seconds: float = 60.0
+
+
+class _Phase(Enum):
+    HELLO = "waits for hello"
+    OPEN = "open"
+    OVER = "over"
+
+
+class _Pending:
+    """A call that is not answered yet."""
+
+    __slots__ = ("begins", "lane", "repeatable", "subscription")
+
+    def __init__(self) -> None:
+        self.lane: str | None = None  # before the params were understood
+        self.subscription: Subscription | None = None
+        self.begins: Subscription | None = None
+        self.repeatable = False
+
+
+class Connection:
+    """One connection's state.
+
+    Times are seconds of a clock that never goes back; ``wall_ms`` is ms since the epoch.
+    """
+
+    def __init__(
+        self, connection_id: str, outbox: Outbox, settings: Settings, subjects: Subjects, *, now: float
+    ) -> None:
+        """Begin to wait for ``hello``; frames go into ``outbox``."""
+        limits = settings.limits
+        self.outbox = outbox
+        self.codec = outbox.codec
+        self.caller = Caller(subject=SUBJECT, connection_id=connection_id, scopes=frozenset(SCOPES))
+        self.subscriptions = Subscriptions(
+            outbox, limit=limits.subscriptions, sync_seconds=settings.sync_seconds
+        )
+        self._settings = settings
+        self._limits = limits
+        self._subjects = subjects
+        self._phase = _Phase.HELLO
+        self._hello_by = now + limits.hello_seconds
+        self._draining = False
+        self._entered = False
+        self._heartbeat = Heartbeat(settings.heartbeat_seconds, now)
+        self._nonce = 0
+        self._drained = True
+        self._pending: dict[int, _Pending] = {}
+        self._bucket = Bucket(limits.calls_per_second, now)
+        self._chunks = ChunkAssembler(limits.frame_bytes, self.codec)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether ``hello`` was accepted and the end has not begun."""
+        return self._phase is _Phase.OPEN
+
+    # What comes in
+
+    def on_bytes(self, now: float) -> None:
+        """Note that something came from the peer, a message or part of one."""
+        self._heartbeat.heard(now)
+
+    def on_message(self, data: bytes, *, binary: bool, now: float, wall_ms: int) -> list[Effect]:
+        """Take one WebSocket message."""
+        if self._phase is _Phase.OVER:
+            return []
+        try:
+            self._check_kind(binary=binary)
+            if self._phase is _Phase.HELLO:
+                return self._on_hello(data, now, wall_ms)
+            return self._on_frame(data, now, wall_ms)
+        except MalformedFrame as error:
+            self.outbox.put_control(ErrorFrame(None, error.info()))
+            return self._end(Close(CloseCode.BAD_FRAME, error.message))
+        except MidstreamError as error:
+            return self._refuse(error.call_id if isinstance(error, InvalidRequest) else None, error)
+
+    def _check_kind(self, *, binary: bool) -> None:
+        if binary != self.codec.binary:
+            expected, got = ("binary", "text") if self.codec.binary else ("text", "binary")
+            raise MalformedFrame(f"{self.codec.subprotocol} has {expected} messages, this is a {got} one")
+
+    def _on_hello(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
+        refusal = self._hello_refusal(data)
+        if refusal:
+            return self._end(refusal)
+        self._entered = self._subjects.enter(self.caller.subject)
+        if not self._entered:
+            reason = f"connections_per_subject is {self._limits.connections_per_subject}"
+            return self._end(Close(CloseCode.TOO_MANY_CONNECTIONS, reason))
+        self._phase = _Phase.OPEN
+        self._heartbeat = Heartbeat(self._settings.heartbeat_seconds, now)
+        self.outbox.put_control(Welcome(self._welcome(wall_ms)))
+        return []
+
+    def _hello_refusal(self, data: bytes) -> Close | None:
+        limit = self._limits.hello_bytes
+        if len(data) > limit:
+            return Close(CloseCode.HELLO_EXPECTED, f"hello has {len(data)} bytes, hello_bytes is {limit}")
+        try:
+            hello = self.codec.decode_client_frame(data)
+        except (UnknownFrame, InvalidRequest) as error:
+            return Close(CloseCode.HELLO_EXPECTED, f"expected hello. {error.message}")
+        if not isinstance(hello, Hello):
+            return Close(CloseCode.HELLO_EXPECTED, "expected hello as the first frame")
+        if hello.version != PROTOCOL_VERSION:
+            reason = f"hello asks for version {hello.version}, this server speaks {PROTOCOL_VERSION}"
+            return Close(CloseCode.UNSUPPORTED_VERSION, reason)
+        if self._draining:
+            return Close(CloseCode.GOING_AWAY, "the server stops; come back later")
+        return None
+
+    def _welcome(self, wall_ms: int) -> WelcomeInfo:
+        return WelcomeInfo(
+            connection_id=self.caller.connection_id,
+            server=self._settings.server,
+            time=wall_ms,
+            heartbeat_ms=round(self._settings.heartbeat_seconds * 1000),
+            limits=self._limits,
+            subject=self.caller.subject,
+            scopes=list(SCOPES),
+        )
+
+    def _on_frame(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
+        if len(data) > self._limits.frame_bytes:
+            raise LimitExceeded("frame_bytes", self._limits.frame_bytes, len(data))
+        frame = self.codec.decode_client_frame(data)
+        if isinstance(frame, Chunk):
+            whole = self._chunks.feed(frame)
+            if whole is None:
+                return []
+            frame = self.codec.decode_client_frame(whole)
+            if not isinstance(frame, Call):
+                raise InvalidRequest("tag", "only a call may come in chunks")
+        if isinstance(frame, Call):
+            return self._on_call(frame, now)
+        if isinstance(frame, Hello):
+            raise InvalidRequest("tag", "hello was said already; it stands once, at the beginning")
+        if isinstance(frame, Ping):
+            self.outbox.put_control(Pong(frame.nonce, wall_ms))
+        return self._unless_flooded()
+
+    def _on_call(self, call: Call, now: float) -> list[Effect]:
+        limits = self._limits
+        if call.id in self._pending:
+            # an error with this id would be taken for the answer to the call that has it
+            taken = InvalidRequest(
+                "id", f"call {call.id} is not answered yet; give each call an id of its own"
+            )
+            return self._refuse(None, taken)
+        if not self._bucket.take(now):
+            return self._refuse(call.id, LimitExceeded("calls_per_second", limits.calls_per_second))
+        if len(self._pending) >= limits.calls_in_flight:
+            many = LimitExceeded("calls_in_flight", limits.calls_in_flight, len(self._pending) + 1)
+            return self._refuse(call.id, many)
+        if self.outbox.above_mark:
+            full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
+            return self._refuse(call.id, full)
+        self._pending[call.id] = _Pending()
+        return [Dispatch(call)]
+
+    # Calls and their answers
+
+    def subscribe(self, call_id: int, params: SubscribeParams) -> Subscription | None:
+        """Begin the subscription that this call asks for, and return the one that it replaces, if any.
+
+        The session must let that one go before it is asked for the new one.
+
+        Raises:
+            LimitExceeded: the connection has too many; nothing was changed.
+
+        """
+        begun, replaced = self.subscriptions.begin(params)
+        self._pending[call_id].begins = begun
+        return replaced
+
+    def unsubscribe(self, session_id: str) -> Subscription | None:
+        """End the subscription to a session, if any, and return it; the session must let it go."""
+        return self.subscriptions.end(session_id)
+
+    def expect(self, call_id: int, session_id: str, *, repeatable: bool) -> Subscription | None:
+        """Say which session a dispatched call is about, and get the subscription to it, if there is one.
+
+        Its answer goes into that session's lane; ``session_id`` is empty for a call about none. A
+        ``repeatable`` call only reads: its answer may be refused when it finds no room.
+        """
+        pending = self._pending[call_id]
+        pending.lane = session_id
+        pending.repeatable = repeatable
+        subscription = self.subscriptions.get(session_id)
+        if subscription and not repeatable:
+            pending.subscription = subscription
+            subscription.answers_due += 1
+        return subscription
+
+    def answer(self, call_id: int, answer: Answer, *, now: float) -> list[Effect]:
+        """Put the answer to a dispatched call into the outbox, in the lane of its session.
+
+        Above the mark, the answer to a call that only reads is replaced by ``overloaded``: so what
+        a connection can make wait stays bounded. What an answer is made of is read before this
+        returns; if that fails, the call still waits for an answer.
+        """
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return []
+        payload = b""
+        if not isinstance(answer, MidstreamError) and self._phase is _Phase.OPEN:
+            payload = self.codec.encode(Result(call_id, answers.raw(self.codec, answer)))
+            if pending.repeatable and not self.outbox.admits(len(payload)):
+                answer = Overloaded("There is no room for the answer. Read what was sent, then ask again.")
+        del self._pending[call_id]
+        if pending.subscription:
+            pending.subscription.answers_due -= 1
+        if self._phase is not _Phase.OPEN:
+            return self._give_up(pending.begins)
+        if isinstance(answer, MidstreamError):
+            return [*self._give_up(pending.begins), *self._refuse(call_id, answer, lane=pending.lane)]
+        self.outbox.put(pending.lane or "", payload)
+        if pending.begins and isinstance(answer, SubscribeResult):
+            started = self.subscriptions.start(pending.begins, answer, now)
+            # not so if it was replaced or left meanwhile: then the session took a subscriber that is over
+            return [] if started else [Leave(pending.begins)]
+        return []
+
+    def _give_up(self, begins: Subscription | None) -> list[Effect]:
+        """End a subscription that did not begin."""
+        if begins is None:
+            return []
+        if self.subscriptions.get(begins.session_id) is begins:
+            self.subscriptions.end(begins.session_id)
+        return [Leave(begins)]
+
+    def _refuse(self, call_id: int | None, error: MidstreamError, *, lane: str | None = None) -> list[Effect]:
+        frame = ErrorFrame(call_id, error.info())
+        if lane is None:
+            self.outbox.put_control(frame)
+        else:
+            self.outbox.put(lane, self.codec.encode(frame))
+        return self._unless_flooded()
+
+    def _unless_flooded(self) -> list[Effect]:
+        if not self.outbox.control_full:
+            return []
+        return self._end(Abort(CloseCode.OVERLOADED, "asks without reading the answers"))
+
+    # What goes out, and time
+
+    def on_written(self, now: float, *, moved: int, buffered: int, paused: bool) -> list[Effect]:
+        """Note that the outbox was emptied into the transport as far as that takes.
+
+        ``moved`` is how many bytes the kernel has taken in all, ``buffered`` how many wait in front of
+        it, ``paused`` whether the transport wants no more for now.
+        """
+        if self._phase is not _Phase.OPEN:
+            return []
+        self._heartbeat.sampled(now, moved=moved, waiting=bool(buffered or self.outbox.size))
+        self._drained = not paused and not self.outbox.size
+        return [Resync(subscription) for subscription in self.subscriptions.to_sync(now, empty=self._drained)]
+
+    def on_time(self, now: float) -> list[Effect]:
+        """Do what is due. Tell :meth:`on_written` first: a stall is judged by what it said last."""
+        if self._phase is _Phase.HELLO and now >= self._hello_by:
+            reason = f"no hello came within {self._limits.hello_seconds} s"
+            return self._end(Close(CloseCode.HELLO_TIMEOUT, reason))
+        if self._phase is not _Phase.OPEN:
+            return []
+        heartbeat = self._heartbeat
+        if heartbeat.lost(now):
+            return self._end(Abort(CloseCode.HEARTBEAT_LOST, "not one byte came for two heartbeats"))
+        if heartbeat.stalled(now):
+            return self._end(Abort(CloseCode.OVERLOADED, "not one byte could be sent for a heartbeat"))
+        if now >= self.subscriptions.overdue_at(now):
+            reason = f"a sync has been owed for {self._settings.sync_seconds:g} s"
+            return self._end(Abort(CloseCode.OVERLOADED, reason))
+        if heartbeat.ask(now):
+            self._nonce += 1
+            self.outbox.put_control(Ping(self._nonce))
+        if heartbeat.beat(now):
+            self.subscriptions.marks()
+        empty = self._drained and not self.outbox.size
+        return [Resync(subscription) for subscription in self.subscriptions.to_sync(now, empty=empty)]
+
+    def next_deadline(self, now: float) -> float | None:
+        """Return when :meth:`on_time` is to be called next, at the latest; None for never."""
+        if self._phase is _Phase.OVER:
+            return None
+        if self._phase is _Phase.HELLO:
+            return self._hello_by
+        return min(
+            self._heartbeat.next_deadline(),
+            self.subscriptions.overdue_at(now),
+            self.subscriptions.next_pace(),
+        )
+
+    # The end
+
+    def go_away(self, reason: str, reconnect_after_ms: int) -> None:
+        """Say that the server drains; a connection that has not said hello yet is refused when it does."""
+        self._draining = True
+        if self._phase is _Phase.OPEN:
+            self.outbox.put_control(GoAway(reason, reconnect_after_ms))
+
+    def close(self, code: CloseCode, reason: str) -> list[Effect]:
+        """Begin the end from this side, if it has not begun."""
+        return [] if self._phase is _Phase.OVER else self._end(Close(code, reason))
+
+    def lost(self) -> list[Effect]:
+        """Note that the transport is gone; calls go on, their answers are dropped. Harmless when repeated."""
+        self._phase = _Phase.OVER
+        if self._entered:
+            self._entered = False
+            self._subjects.leave(self.caller.subject)
+        return self._leave_all()
+
+    def _end(self, effect: Close | Abort) -> list[Effect]:
+        self._phase = _Phase.OVER
+        return [effect, *self._leave_all()]
+
+    def _leave_all(self) -> list[Effect]:
+        everyone = self.subscriptions.all()
+        for subscription in everyone:
+            self.subscriptions.end(subscription.session_id)
+        return [Leave(subscription) for subscription in everyone]

@@ -1,0 +1,217 @@
+"""The server's socket: it takes WebSockets in, answers plain HTTP, and drains (SPEC 3.1, 3.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import structlog
+from websockets.asyncio.server import serve
+from websockets.typing import Subprotocol
+
+from midstream.protocol.codec import CODECS
+from midstream.server.config import BindRefused, ConfigError, is_loopback
+from midstream.server.connections.calls import Calls, Registry
+from midstream.server.connections.closing import CloseCode
+from midstream.server.connections.connection import Settings
+from midstream.server.connections.handshake import Handshake, Health
+from midstream.server.connections.peer import Office, Peer
+from midstream.server.connections.rates import Subjects
+from midstream.server.connections.websocket import CLOSE_SECONDS, WRITE_BUFFER_BYTES, WebSocket
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from websockets.asyncio.server import Server, ServerConnection
+    from websockets.server import ServerProtocol
+
+    from midstream.server.clock import Clock
+    from midstream.server.config import Config
+    from midstream.server.ids import Ids
+
+OPEN_SECONDS: Final = 10.0
+"""How long a client may take from its first byte to the end of the HTTP handshake."""
+FIRST_RETURN_MS: Final = 500
+"""How soon the first client may come back after ``goaway``: a restart takes about as long."""
+RETURN_STEP_MS: Final = 10
+"""By how much each client comes back later than the one before: accepting one costs about a millisecond, and it
+has sessions to catch up with."""
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class Listener:
+    """A listening server; made by :func:`listen`.
+
+    ``host`` and ``port`` are where it listens, the port a real one where 0 was asked for.
+    """
+
+    def __init__(self, config: Config, registry: Registry, clock: Clock, ids: Ids, *, server: str) -> None:
+        """Prepare to serve; nothing listens yet."""
+        self.host = config.host
+        self.port = config.port
+        self.draining = False
+        self._config = config
+        self._ids = ids
+        self._peers: dict[Peer, None] = {}
+        self._sockets: dict[WebSocket, None] = {}
+        self._changed = asyncio.Event()
+        self._office = Office(
+            settings=Settings(
+                server=server,
+                limits=config.limits,
+                heartbeat_seconds=config.heartbeat_ms / 1000,
+                sync_seconds=config.sync_seconds,
+            ),
+            outbox_bytes=config.outbox_bytes,
+            subjects=Subjects(config.limits.connections_per_subject),
+            calls=Calls(registry, config.limits),
+            registry=registry,
+            clock=clock,
+        )
+
+    @property
+    def connections(self) -> int:
+        """How many WebSockets are open."""
+        return len(self._peers)
+
+    async def drain(self, seconds: float | None = None) -> None:
+        """Let the clients go: ``goaway`` now, close code 4000 for those still here after ``seconds``.
+
+        Each is told another delay, so that they do not all come back at once. Until the listener is
+        left, new ones are refused by close code 4000 and ``/healthz`` says 503. ``seconds`` is
+        :attr:`~midstream.server.config.Config.drain_seconds` where it is not given.
+        """
+        self.draining = True
+        _log.info("draining", connections=len(self._peers))
+        for index, peer in enumerate(list(self._peers)):
+            peer.go_away("draining", FIRST_RETURN_MS + index * RETURN_STEP_MS)
+        await self._until_gone(self._config.drain_seconds if seconds is None else seconds)
+        await self._close_all()
+
+    async def _close_all(self) -> None:
+        for peer in list(self._peers):
+            peer.close(CloseCode.GOING_AWAY, "the server stops")
+        await self._until_gone(2 * CLOSE_SECONDS)
+
+    async def _until_gone(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._peers:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    # What websockets calls
+
+    def _connect(self, protocol: ServerProtocol, server: Server, **options: Any) -> WebSocket:  # noqa: ANN401 - passed on
+        websocket = WebSocket(protocol, server, **options)
+        self._sockets[websocket] = None
+        websocket.on_lost = lambda: self._sockets.pop(websocket, None)
+        return websocket
+
+    async def _handle(self, websocket: ServerConnection) -> None:
+        connection_id = self._ids.new("connection")
+        with structlog.contextvars.bound_contextvars(connection_id=connection_id):
+            peer = Peer(cast("WebSocket", websocket), connection_id, self._office)
+            self._peers[peer] = None
+            if self.draining:
+                peer.go_away("draining", FIRST_RETURN_MS)
+            _log.info("connection opened")
+            try:
+                await peer.serve()
+            finally:
+                del self._peers[peer]
+                self._changed.set()
+
+    def _health(self) -> Health:
+        return Health("draining" if self.draining else "ok", len(self._peers))
+
+    def _serve(self) -> Server:
+        config = self._config
+        host = "127.0.0.1" if config.host == "localhost" and not config.port else config.host
+        return serve(
+            self._handle,
+            host,  # localhost is two addresses, and port 0 would take another port on each
+            config.port,
+            subprotocols=[Subprotocol(name) for name in CODECS],
+            compression=None,  # 34 to 42 KiB less a connection, and deltas are too short to compress
+            process_request=Handshake(config.allowed_origins, self._health),
+            server_header=self._office.settings.server,
+            open_timeout=OPEN_SECONDS,
+            ping_interval=None,  # our own heartbeat also notices a peer that does not read
+            close_timeout=CLOSE_SECONDS,
+            # a little more than a frame may have, so that a frame that is too long gets an error and no close
+            max_size=config.limits.frame_bytes + config.limits.chunk_bytes,
+            write_limit=(WRITE_BUFFER_BYTES, 0),
+            create_connection=self._connect,  # type: ignore[arg-type]  # "a wrapper or a subclass", says its documentation
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Listen while the context is open; at its end close all connections, by code 4000.
+
+        Raises:
+            ConfigError: the address or the port cannot be taken.
+
+        """
+        try:
+            server = await self._serve()
+        except OSError as error:
+            raise _cannot_listen(self._config, error) from None
+        for sock in server.sockets:
+            self.host, self.port = sock.getsockname()[:2]
+            break
+        _log.info("listening", host=self.host, port=self.port)
+        try:
+            yield
+        finally:
+            self.draining = True
+            await self._close_all()
+            for websocket in list(self._sockets):
+                websocket.transport.abort()  # in the middle of an HTTP handshake
+            server.close(close_connections=False)
+            await server.wait_closed()
+            _log.info("stopped")
+
+
+@asynccontextmanager
+async def listen(config: Config, registry: Registry, clock: Clock, ids: Ids) -> AsyncGenerator[Listener]:
+    """Serve connections on ``config.host`` and ``config.port`` while the context is open.
+
+    Call :meth:`Listener.drain` before the end for a graceful one.
+
+    Raises:
+        BindRefused: the host is not loopback.
+        ConfigError: the address or the port cannot be taken.
+
+    """
+    if not is_loopback(config.host):
+        raise BindRefused(config.host)
+    listener = Listener(config, registry, clock, ids, server=_software())
+    async with listener.running():
+        yield listener
+
+
+def _cannot_listen(config: Config, error: OSError) -> ConfigError:
+    where = f"{config.host} port {config.port}"
+    if error.errno == errno.EADDRINUSE:
+        return ConfigError(
+            "port", f"{where} is taken. Stop the program that listens there, or choose another port."
+        )
+    if error.errno == errno.EACCES:
+        return ConfigError(
+            "port", f"{where} needs more rights than this process has. Choose a port above 1023."
+        )
+    return ConfigError("host", f"cannot listen on {where}: {error}. Choose 127.0.0.1, ::1 or localhost.")
+
+
+def _software() -> str:
+    try:
+        return f"midstream/{version('midstream')}"
+    except PackageNotFoundError:  # run from the source tree
+        return "midstream"

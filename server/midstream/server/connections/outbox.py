@@ -1,0 +1,186 @@
+"""What waits to be sent on one connection: bounded in bytes, fair between sessions (SPEC 3.3, 6).
+
+Pure: it holds complete WebSocket messages and knows no socket. A frame that is longer than a chunk
+is held once, as it was encoded, and cut into ``chunk`` frames only as they are taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from midstream.protocol.chunks import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from midstream.protocol.codec import Codec
+
+DEFAULT_MARK_BYTES: Final = 1024 * 1024
+CONTROL_BYTES: Final = 256 * 1024
+"""What may wait in the control lane. It holds small frames that a healthy peer takes at once; one that makes
+more of them wait, by asking without reading, is not served any longer."""
+
+
+class _Long:
+    """A frame that goes as chunks; the next one is encoded when the one before is taken."""
+
+    __slots__ = ("_ahead", "_chunks", "size")
+
+    def __init__(self, payload: bytes, pieces: Iterator[bytes]) -> None:
+        self.size = len(payload)
+        self._chunks = pieces
+        self._ahead: bytes | None = None
+
+    def take(self) -> tuple[bytes, bool]:
+        """Return the next chunk frame, and whether it was the last."""
+        chunk = self._ahead or next(self._chunks)
+        self._ahead = next(self._chunks, None)
+        return chunk, self._ahead is None
+
+
+class _Lane:
+    """The frames of one session, in order."""
+
+    __slots__ = ("frames", "key", "turn")
+
+    def __init__(self, key: Hashable) -> None:
+        self.key = key
+        self.frames: deque[bytes | _Long] = deque()
+        self.turn = 0
+        """Bytes taken in this turn."""
+
+
+class Outbox:
+    """One control lane, which passes first, and one lane a session, served in turns of a chunk's length.
+
+    ``size`` is what is held in memory, a long frame counting whole until its last chunk is taken. A
+    frame is admitted while ``size`` is not above the mark. So that the one longest frame does not
+    hold up other sessions, short frames are also admitted while all but that one are not above
+    the mark. What respects :meth:`admits` is therefore never more than mark, longest frame and one chunk.
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        *,
+        seal: Callable[[bytes], bytes],
+        wake: Callable[[], None],
+        chunk_bytes: int,
+        mark_bytes: int = DEFAULT_MARK_BYTES,
+    ) -> None:
+        """Hold frames of this codec.
+
+        ``seal`` makes a WebSocket message of an encoded frame. ``wake`` is called when something
+        entered that the caller of :meth:`take` may not know of; once, until the next ``take``.
+        """
+        self.codec = codec
+        self.seal = seal
+        self.chunk_bytes = chunk_bytes
+        self.mark_bytes = mark_bytes
+        self.size = 0
+        self._wake = wake
+        self._awake = False
+        self._control: deque[bytes] = deque()
+        self._control_size = 0
+        self._lanes: dict[Hashable, _Lane] = {}
+        self._ready: deque[_Lane] = deque()
+        self._long: set[_Long] = set()
+        self._longest = 0
+        self._n = 0
+
+    @property
+    def above_mark(self) -> bool:
+        """Whether not even a short frame is admitted: channels fall behind, calls are refused (SPEC 6)."""
+        return self.size - self._longest > self.mark_bytes
+
+    @property
+    def control_full(self) -> bool:
+        """Whether more waits in the control lane than a healthy peer ever makes wait."""
+        return self._control_size > CONTROL_BYTES
+
+    def admits(self, length: int) -> bool:
+        """Say whether a frame of so many bytes may enter now."""
+        return self.size <= self.mark_bytes or (length <= self.chunk_bytes and not self.above_mark)
+
+    def put_control(self, frame: object) -> None:
+        """Encode a frame that belongs to no session, and let it pass before all that do."""
+        message = self.seal(self.codec.encode(frame))
+        self._control.append(message)
+        self._control_size += len(message)
+        self.size += len(message)
+        self._rouse()
+
+    def put(self, lane: Hashable, payload: bytes) -> None:
+        """Put an encoded frame at the end of a lane, to go in chunks if it is longer than one."""
+        if len(payload) <= self.chunk_bytes:
+            self.put_sealed(lane, self.seal(payload))
+            return
+        pieces = chunks(payload, n=self._n, chunk_bytes=self.chunk_bytes, codec=self.codec)
+        self._n += 1
+        frame = _Long(payload, pieces)
+        self._long.add(frame)
+        self._longest = max(self._longest, frame.size)
+        self._append(lane, frame, frame.size)
+
+    def put_sealed(self, lane: Hashable, message: bytes) -> None:
+        """Put a complete WebSocket message at the end of a lane; it may be shared with other outboxes."""
+        self._append(lane, message, len(message))
+
+    def take(self, max_bytes: int) -> list[bytes]:
+        """Remove and return the next WebSocket messages, up to ``max_bytes`` and at most one message more."""
+        taken: list[bytes] = []
+        self._awake = False
+        while max_bytes > 0:
+            if self._control:
+                message = self._control.popleft()
+                self._control_size -= len(message)
+                self.size -= len(message)
+            elif self._ready:
+                message = self._take_in_turn()
+            else:
+                break
+            taken.append(message)
+            max_bytes -= len(message)
+        return taken
+
+    def _take_in_turn(self) -> bytes:
+        lane = self._ready[0]
+        frame = lane.frames[0]
+        if isinstance(frame, bytes):
+            lane.frames.popleft()
+            message = frame
+            self.size -= len(frame)
+        else:
+            chunk, last = frame.take()
+            message = self.seal(chunk)
+            if last:
+                lane.frames.popleft()
+                self._forget(frame)
+        lane.turn += len(message)
+        if not lane.frames:
+            self._ready.popleft()
+            del self._lanes[lane.key]
+        elif lane.turn >= self.chunk_bytes:
+            lane.turn = 0
+            self._ready.rotate(-1)
+        return message
+
+    def _append(self, key: Hashable, frame: bytes | _Long, size: int) -> None:
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane(key)
+            self._ready.append(lane)
+        lane.frames.append(frame)
+        self.size += size
+        self._rouse()
+
+    def _forget(self, frame: _Long) -> None:
+        self.size -= frame.size
+        self._long.remove(frame)
+        self._longest = max((other.size for other in self._long), default=0)
+
+    def _rouse(self) -> None:
+        if not self._awake:
+            self._awake = True
+            self._wake()

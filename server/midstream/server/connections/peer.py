@@ -1,0 +1,210 @@
+"""One WebSocket, driven by what its :mod:`~midstream.server.connections.connection` decides."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
+
+from midstream.protocol.codec import CODECS
+from midstream.server.connections.calls import failure
+from midstream.server.connections.closing import CloseCode
+from midstream.server.connections.connection import Connection, Settings
+from midstream.server.connections.effects import Abort, Close, Dispatch, Effect, Leave, Resync
+from midstream.server.connections.outbox import Outbox
+from midstream.server.connections.websocket import sealer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from midstream.server.clock import Clock
+    from midstream.server.connections.calls import Calls, Registry
+    from midstream.server.connections.rates import Subjects
+    from midstream.server.connections.websocket import WebSocket
+    from midstream.server.sessions.commands import Answer
+
+WRITE_BYTES: Final = 64 * 1024
+"""What is joined to one write: larger ones cost more to join than they save."""
+READS_IN_A_ROW: Final = 32
+"""Messages that are taken before others get a turn: one read from the kernel can hold thousands."""
+_LEAST_DELAY: Final = 0.001
+"""Seconds that a timer waits at least, so that rounding cannot make it fire for ever before its deadline."""
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Office:
+    """What all peers of a listener share."""
+
+    settings: Settings
+    outbox_bytes: int
+    """The mark of each outbox."""
+    subjects: Subjects
+    calls: Calls
+    registry: Registry
+    clock: Clock
+
+
+class Peer:
+    """Reads from a WebSocket, writes to it once a turn of the event loop, and keeps its deadlines.
+
+    There is no task but the reader, and nothing waits for the peer.
+    """
+
+    def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
+        """Take over an open WebSocket."""
+        self._websocket = websocket
+        self._office = office
+        self._loop = asyncio.get_running_loop()
+        self._flush_planned = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        codec = CODECS[str(websocket.subprotocol)]
+        outbox = Outbox(
+            codec,
+            seal=sealer(codec),
+            wake=self._plan_flush,
+            chunk_bytes=office.settings.limits.chunk_bytes,
+            mark_bytes=office.outbox_bytes,
+        )
+        self._outbox = outbox
+        self._connection = Connection(
+            connection_id, outbox, office.settings, office.subjects, now=office.clock.now()
+        )
+
+    async def serve(self) -> None:
+        """Read until the connection is gone."""
+        websocket = self._websocket
+        websocket.on_bytes = self._on_bytes
+        websocket.on_writable = self._flush
+        self._rearm()
+        try:
+            await self._read()
+        except ConnectionClosed as closed:
+            _log.info("connection closed", code=closed.rcvd.code if closed.rcvd else None)
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._perform(self._connection.lost())
+            if websocket.state is not State.CLOSED:
+                websocket.transport.abort()
+
+    def go_away(self, reason: str, reconnect_after_ms: int) -> None:
+        """Say that the server drains and when to come back."""
+        self._connection.go_away(reason, reconnect_after_ms)
+
+    def close(self, code: CloseCode, reason: str) -> None:
+        """Begin to close, after what waits."""
+        self._perform(self._connection.close(code, reason))
+
+    # Reading
+
+    async def _read(self) -> None:
+        count = 0
+        while True:
+            message = await self._websocket.recv()
+            if isinstance(message, str):
+                self._take(message.encode(), binary=False)
+            else:
+                self._take(message, binary=True)
+            count += 1
+            if count % READS_IN_A_ROW == 0:
+                await asyncio.sleep(0)
+
+    def _take(self, data: bytes, *, binary: bool) -> None:
+        clock = self._office.clock
+        try:
+            effects = self._connection.on_message(
+                data, binary=binary, now=clock.now(), wall_ms=clock.wall_ms()
+            )
+            self._perform(effects)
+        except Exception:  # noqa: BLE001 - one connection must not end the server
+            _log.exception("connection failed")
+            self.close(CloseCode.INTERNAL, "the server failed; its log says how")
+        self._rearm()
+
+    def _on_bytes(self) -> None:
+        self._connection.on_bytes(self._office.clock.now())
+
+    def _answer(self, call_id: int, answer: Answer) -> None:
+        now = self._office.clock.now()
+        try:
+            effects = self._connection.answer(call_id, answer, now=now)
+        except Exception:  # noqa: BLE001 - a session's loop must not learn of it
+            _log.exception("answer failed", answer=type(answer).__name__)
+            effects = self._connection.answer(call_id, failure(), now=now)
+        self._perform(effects)
+        self._rearm()
+
+    # Writing
+
+    def _plan_flush(self) -> None:
+        if not self._flush_planned:
+            self._flush_planned = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_planned = False
+        websocket = self._websocket
+        while websocket.writable:
+            messages = self._outbox.take(WRITE_BYTES)
+            if not messages:
+                break
+            websocket.write(messages)
+        if self._sample() or websocket.buffered or self._outbox.size:
+            self._rearm()
+
+    def _sample(self) -> bool:
+        """Tell the connection what was written; say whether that had an effect."""
+        websocket = self._websocket
+        buffered = websocket.buffered
+        effects = self._connection.on_written(
+            self._office.clock.now(), moved=websocket.moved, buffered=buffered, paused=not websocket.writable
+        )
+        self._perform(effects)
+        return bool(effects)
+
+    # Time
+
+    def _rearm(self) -> None:
+        now = self._office.clock.now()
+        deadline = self._connection.next_deadline(now)
+        if deadline is None:
+            return
+        if self._timer is not None:
+            if self._timer_at <= deadline:
+                return  # it looks again when it fires
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_later(max(deadline - now, _LEAST_DELAY), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._sample()
+        self._perform(self._connection.on_time(self._office.clock.now()))
+        self._rearm()
+
+    # Effects
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Dispatch(call):
+                    self._office.calls.begin(self._connection, call, partial(self._answer, call.id))
+                case Resync(subscription):
+                    self._office.registry.resync(subscription.session_id, subscription)
+                case Leave(subscription):
+                    self._office.registry.leave(subscription.session_id, subscription)
+                case Close(code, reason):
+                    _log.info("closing", code=code.value, reason=reason)
+                    self._flush()
+                    self._websocket.finish(code, reason)
+                case Abort(code, reason):
+                    _log.warning("cutting", code=code.value, reason=reason)
+                    self._websocket.cut(code, reason)

@@ -1,0 +1,189 @@
+"""One connection's subscription to one session (SPEC 5, 6).
+
+Pure. It is the session loop's :class:`~midstream.server.sessions.commands.Subscriber`: it takes
+broadcasts into the outbox while that has room, and owes a sync from where it stood when it has not.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from midstream.protocol.calls import Cursor
+from midstream.protocol.frames import Closed, Mark, Signal, Sync
+from midstream.server.connections.answers import encoded
+
+if TYPE_CHECKING:
+    from midstream.protocol.frames import SyncPayload
+    from midstream.protocol.values import Value
+    from midstream.server.connections.outbox import Outbox
+    from midstream.server.sessions.broadcast import Broadcast
+
+
+class State(Enum):
+    """Where a subscription is."""
+
+    STARTING = "starting"
+    """Its ``subscribe`` is not answered yet."""
+    LIVE = "live"
+    """Every broadcast enters the outbox."""
+    BEHIND = "behind"
+    """Nothing enters the outbox until it is empty; then one sync."""
+    PACED = "paced"
+    """Behind by choice: one sync at each beat of the pace that the client asked for."""
+    CLOSED = "closed"
+    """Over; whatever comes is dropped."""
+
+
+class Owner(Protocol):
+    """Who is told when a subscription changes its state by itself."""
+
+    def fell_behind(self, subscription: Subscription) -> None:
+        """Learn that a sync is owed."""
+        ...
+
+    def caught_up(self, subscription: Subscription) -> None:
+        """Learn that the owed sync entered the outbox."""
+        ...
+
+    def missed(self, subscription: Subscription) -> None:
+        """Learn that a sync came when the outbox had no room for it; it is still owed."""
+        ...
+
+    def closed(self, subscription: Subscription) -> None:
+        """Learn that the session ended the subscription."""
+        ...
+
+
+class Subscription:
+    """A :class:`~midstream.server.sessions.commands.Subscriber` that writes into an outbox.
+
+    The cursor is chained: it always is what last entered the outbox, so whatever comes next, a
+    broadcast or a sync, continues there.
+    """
+
+    __slots__ = (
+        "_active", "_channel", "_durable", "_epoch", "_outbox", "_owner", "_version",
+        "answers_due", "include_internal", "limit", "pace_ms", "session_id", "state",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        session_id: str,
+        outbox: Outbox,
+        owner: Owner,
+        *,
+        include_internal: bool = False,
+        limit: int = 0,
+        pace_ms: int = 0,
+    ) -> None:
+        """Make a subscription that is not started; ``pace_ms`` 0 is none."""
+        self.session_id = session_id
+        self.include_internal = include_internal
+        self.limit = limit
+        self.pace_ms = pace_ms
+        self.state = State.STARTING
+        self.answers_due = 0
+        """Unanswered calls that change the session; a sync that comes before such an answer always enters."""
+        self._outbox = outbox
+        self._owner = owner
+        self._channel = 0
+        self._epoch = ""
+        self._version = 0
+        self._durable = 0
+        self._active = False
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """What last entered the outbox; None before the first sync."""
+        if not self._epoch:
+            return None
+        return Cursor(epoch=self._epoch, version=self._version, durable=self._durable)
+
+    @property
+    def behind(self) -> bool:
+        """Whether broadcasts are dropped and a sync is owed, or, with a pace, sent when it is due."""
+        return self.state in (State.BEHIND, State.PACED)
+
+    def start(self, channel: int, sync: SyncPayload) -> None:
+        """Go on from the sync that the answer to ``subscribe`` carries, which is in the outbox already."""
+        if self.state is State.STARTING:
+            self._channel = channel
+            self._stand_at(sync)
+            self.state = State.PACED if self.pace_ms else State.LIVE
+
+    def publish(self, broadcast: Broadcast) -> None:
+        """Take a broadcast, or fall behind."""
+        if self.state is not State.LIVE:
+            return
+        outbox = self._outbox
+        frame = broadcast.frame(include_internal=self.include_internal)
+        sealed = broadcast.once(("sealed", outbox.codec.name, id(frame)), lambda: self._sealed(broadcast))
+        if sealed:
+            if not outbox.admits(len(sealed)):
+                self._fall_behind()
+                return
+            outbox.put_sealed(self.session_id, sealed)
+        else:
+            payload = broadcast.payload(outbox.codec, include_internal=self.include_internal)
+            if not outbox.admits(len(payload)):
+                self._fall_behind()
+                return
+            outbox.put(self.session_id, payload)
+        self._epoch, self._version, self._durable = broadcast.epoch, broadcast.version, broadcast.durable
+        self._active = True
+
+    def bring_up(self, payload: SyncPayload) -> None:
+        """Take the owed sync; with no room for it, go on owing it."""
+        if not self.behind:
+            return  # it got one meanwhile, or is closed
+        data = encoded(self._outbox.codec, Sync(self._channel, payload))
+        if not self.answers_due and not self._outbox.admits(len(data)):
+            self._owner.missed(self)
+            return
+        self._outbox.put(self.session_id, data)
+        self._stand_at(payload)
+        self.state = State.PACED if self.pace_ms else State.LIVE
+        self._owner.caught_up(self)
+
+    def signal(self, sender: str, name: str, data: Value) -> None:
+        """Take something ephemeral, if there is room."""
+        if self.state is State.LIVE:
+            payload = self._outbox.codec.encode(Signal(self._channel, sender, name, data))
+            if self._outbox.admits(len(payload)):
+                self._outbox.put(self.session_id, payload)
+
+    def mark(self) -> None:
+        """Say where the stream stands, if it moved since the last mark and there is room (SPEC 3)."""
+        if self._active and self.state is State.LIVE:
+            payload = self._outbox.codec.encode(Mark(self._channel, self._version))
+            if self._outbox.admits(len(payload)):
+                self._outbox.put(self.session_id, payload)
+                self._active = False
+
+    def close(self, code: str, *, retryable: bool) -> None:
+        """End, and say so behind what is in the outbox already, however full it is (SPEC 3)."""
+        if self.state is State.CLOSED:
+            return
+        if self.state is not State.STARTING:
+            closed = Closed(self._channel, code, retryable)
+            self._outbox.put(self.session_id, self._outbox.codec.encode(closed))
+        self.state = State.CLOSED
+        self._owner.closed(self)
+
+    def leave(self) -> None:
+        """End without a word: the client asked for it, replaced it, or is gone."""
+        self.state = State.CLOSED
+
+    def _fall_behind(self) -> None:
+        self.state = State.BEHIND
+        self._owner.fell_behind(self)
+
+    def _stand_at(self, sync: SyncPayload) -> None:
+        self._epoch, self._version, self._durable = sync.epoch, sync.version, sync.durable
+        self._active = True
+
+    def _sealed(self, broadcast: Broadcast) -> bytes:
+        """Return the WebSocket message; empty where it goes as chunks, which each connection numbers."""
+        payload = broadcast.payload(self._outbox.codec, include_internal=self.include_internal)
+        return self._outbox.seal(payload) if len(payload) <= self._outbox.chunk_bytes else b""

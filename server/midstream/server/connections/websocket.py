@@ -1,0 +1,128 @@
+"""A WebSocket connection that takes prebuilt messages and never waits for its peer.
+
+websockets' own ``send`` and ``close`` wait until the transport has room, which is never where the
+peer does not read. Here writing stops when the transport is full and goes on when it is empty, and
+every end has a deadline at which the transport is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from websockets.asyncio.server import ServerConnection
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+
+if TYPE_CHECKING:
+    from midstream.protocol.codec import Codec
+
+WRITE_BUFFER_BYTES: Final = 128 * 1024
+"""What the transport buffers before it wants no more: the outbox, where pings pass, should hold the rest."""
+SOCKET_BUFFER_BYTES: Final = 128 * 1024
+"""What the kernel should buffer: left alone, it takes megabytes that then stand before every ping."""
+ANSWER_BUFFER_BYTES: Final = 1024 * 1024
+"""Where a peer is cut that sends WebSocket pings, which websockets answers itself, without reading pongs."""
+CLOSE_SECONDS: Final = 2.0
+"""How long a peer may take to answer a close frame."""
+_REASON_BYTES: Final = 123
+"""What a close frame has room for (RFC 6455, 5.5)."""
+
+
+def sealer(codec: Codec) -> Callable[[bytes], bytes]:
+    """Return the function that makes a complete, unmasked WebSocket message of an encoded frame."""
+    opcode = Opcode.BINARY if codec.binary else Opcode.TEXT
+    return lambda payload: Frame(opcode, payload).serialize(mask=False)
+
+
+class WebSocket(ServerConnection):
+    """What :func:`websockets.asyncio.server.serve` makes for each connection.
+
+    ``on_bytes`` is called when something came, ``on_writable`` when the transport wants more again,
+    ``on_lost`` when it is gone.
+    """
+
+    on_bytes: Callable[[], None] | None = None
+    on_writable: Callable[[], None] | None = None
+    on_lost: Callable[[], object] | None = None
+    _written = 0
+    _cut_at: asyncio.TimerHandle | None = None
+
+    @property
+    def writable(self) -> bool:
+        """Whether messages may be written now."""
+        return self.protocol.state is State.OPEN and not self.paused
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that wait in front of the kernel."""
+        return self.transport.get_write_buffer_size()
+
+    @property
+    def moved(self) -> int:
+        """Bytes of our messages that the kernel has taken."""
+        return self._written - self.buffered
+
+    def write(self, messages: list[bytes]) -> None:
+        """Write complete WebSocket messages in one go; the caller has looked at :attr:`writable`."""
+        data = messages[0] if len(messages) == 1 else b"".join(messages)
+        self._written += len(data)
+        self.transport.write(data)
+
+    def finish(self, code: int, reason: str, *, seconds: float = CLOSE_SECONDS) -> None:
+        """Send a close frame behind what is buffered; cut the transport if no answer comes in time."""
+        if self.protocol.state is State.OPEN:
+            self.protocol.send_close(code, _cut(reason))
+            self.send_data()
+        self._cut_after(seconds)
+
+    def cut(self, code: int, reason: str) -> None:
+        """End at once; the close frame is sent only if nothing stands before it."""
+        if self.protocol.state is State.OPEN and not self.buffered:
+            self.protocol.send_close(code, _cut(reason))
+            self.send_data()
+        self.transport.abort()
+
+    def _cut_after(self, seconds: float) -> None:
+        if self._cut_at is None:
+            self._cut_at = self.loop.call_later(seconds, self.transport.abort)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Bound what the kernel buffers; in a simulation there is no socket."""
+        super().connection_made(transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        """Count the peer as there, as long as what it sends is read at all."""
+        if self.on_bytes is not None and self.protocol.state is State.OPEN:
+            self.on_bytes()
+        super().data_received(data)
+        if self.protocol.state is State.CLOSING:
+            # websockets gives a peer that broke the protocol all the time it likes to go
+            self._cut_after(CLOSE_SECONDS)
+        if self.buffered > ANSWER_BUFFER_BYTES:
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        """Go on writing."""
+        super().resume_writing()
+        if self.on_writable is not None:
+            self.on_writable()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        if self._cut_at is not None:
+            self._cut_at.cancel()
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+
+
+def _cut(reason: str) -> str:
+    return reason.encode()[:_REASON_BYTES].decode(errors="ignore")

@@ -1,0 +1,1 @@
+"""Sessions: what is decided (pure), and the loop that decides it, one for each session."""

@@ -212,6 +212,11 @@ class InProcessAgents:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def finished(self, seconds: float | None) -> None:
+        """Wait, up to ``seconds``, until no agent runs."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
     async def close(self) -> None:
         """Cancel the agents that still run, and wait for those that heed it."""
         for task in list(self._tasks):

@@ -1,0 +1,146 @@
+"""A server from its parts: database, sessions, agents, listener (SPEC 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from midstream.server.agents import agent_named
+from midstream.server.clock import Clock, SystemClock
+from midstream.server.config import Config
+from midstream.server.connections.listener import Listener, listen
+from midstream.server.ids import Ids, RandomIds
+from midstream.server.sessions.agents import Agent, InProcessAgents
+from midstream.server.sessions.registry import Registry
+from midstream.server.sessions.services import Services, Settings
+from midstream.server.storage.database import Database
+from midstream.server.storage.schema import migrate
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+    OpenDatabase = Callable[[str], Awaitable[Database]]
+
+
+class RunningServer:
+    """A server that listens; made by :meth:`Server.listen`."""
+
+    def __init__(self, listener: Listener, agents: InProcessAgents, stopped: asyncio.Event) -> None:
+        """Made by the server."""
+        self._listener = listener
+        self._agents = agents
+        self._stopped = stopped
+        self.host = listener.host
+        self.port = listener.port
+
+    @property
+    def url(self) -> str:
+        """Where clients connect to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"ws://{host}:{self.port}"
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return self._listener.connections
+
+    async def closed(self) -> None:
+        """Wait until the server must stop: another process has taken its database over."""
+        await self._stopped.wait()
+
+    async def drain(self, seconds: float | None = None) -> None:
+        """Send the clients away, and give running turns up to ``seconds`` to end by themselves."""
+        await asyncio.gather(self._listener.drain(seconds), self._agents.finished(seconds))
+
+
+class Server:
+    """One server: an agent, a database, and how it runs.
+
+    ``async with Server(agent=agent, database="chat.db").listen("127.0.0.1", 8787): ...``
+    """
+
+    def __init__(
+        self,
+        agent: Agent | None = None,
+        database: str | Path | None = None,
+        *,
+        config: Config | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        open_database: OpenDatabase | None = None,
+        **settings: object,
+    ) -> None:
+        """Describe a server; nothing is opened yet.
+
+        Args:
+            agent: runs the turns; without one, the agent that the configuration names.
+            database: path of the SQLite file, made where it is missing.
+            config: the settings; ``settings`` are single ones that win over it.
+            clock: the time; the machine's by default.
+            ids: where ids come from; random by default.
+            open_database: opens the file; by default with one writer thread and ``synchronous=FULL``.
+            settings: fields of :class:`~midstream.server.config.Config`.
+
+        Raises:
+            ConfigError: a setting is wrong; the text names it.
+            AgentUnavailable: the agent that the configuration names cannot be imported.
+
+        """
+        if database is not None:
+            settings["database"] = str(database)
+        self.config = structs.replace(config or Config(), **settings)
+        self._agent = agent or agent_named(self.config.agent)
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._open_database = open_database or _open_database
+
+    @asynccontextmanager
+    async def listen(self, host: str | None = None, port: int | None = None) -> AsyncGenerator[RunningServer]:
+        """Open the database, recover what an unclean end left, and serve while the context is open.
+
+        At its end the running turns are ended as interrupted, which their readers still see, then the
+        connections are closed, then the database.
+
+        Raises:
+            BindRefused: the host is not loopback.
+            ConfigError: the address or the port cannot be taken.
+            DatabaseLocked: another process owns the database.
+            DatabaseUnusable: the file cannot serve as a database.
+
+        """
+        config = structs.replace(
+            self.config,
+            host=self.config.host if host is None else host,
+            port=self.config.port if port is None else port,
+        )
+        async with AsyncExitStack() as stack:
+            database = await self._open_database(config.database)
+            stack.push_async_callback(database.close)
+            agents = InProcessAgents(self._agent)
+            services = Services(
+                database=database,
+                clock=self._clock,
+                ids=self._ids,
+                agents=agents,
+                settings=Settings(
+                    limits=config.limits,
+                    tick_seconds=config.tick_ms / 1000,
+                    idle_seconds=config.idle_seconds,
+                ),
+            )
+            stack.push_async_callback(services.close)
+            stopped = asyncio.Event()
+            registry = Registry(services, on_ownership_lost=stopped.set)
+            await registry.start()
+            listener = await stack.enter_async_context(listen(config, registry, self._clock, self._ids))
+            stack.push_async_callback(agents.close)
+            stack.push_async_callback(registry.stop)
+            yield RunningServer(listener, agents, stopped)
+
+
+async def _open_database(path: str) -> Database:
+    return await Database.open(path, migrate=migrate)

@@ -264,6 +264,20 @@ async def test_a_cancelled_caller_leaves_its_job_whole_and_the_others_alone(
     await database.write(insert(40))
 
 
+async def test_a_job_that_raises_after_its_caller_was_cancelled_harms_nobody(
+    open_database: OpenDatabase, mode: Mode
+) -> None:
+    """An error that nobody waits for is dropped, and the next job of the batch is answered."""
+    database = await open_database()
+    async with writer_held(database, mode):
+        first = asyncio.create_task(database.write(insert_then_raise(1, ValueError("no"))))
+        second = asyncio.create_task(database.write(insert(2)))
+        await asyncio.sleep(0)
+        first.cancel()
+    assert await second == 2
+    assert await database.read(stored) == [2]
+
+
 async def test_a_cancelled_reader_leaves_the_others_alone(open_database: OpenDatabase) -> None:
     """A reading caller is cancelled while its job waits; the next read is answered."""
     database = await open_database(readers=1)

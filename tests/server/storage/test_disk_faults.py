@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from midstream.server.storage.errors import CommitFailed, DatabaseUnusable, ReadFailed
+from midstream.server.storage.errors import CommitFailed, DatabaseUnusable, ReadFailed, StorageError
 from tests.disk import Disk, Fault
 from tests.server.storage.conftest import OpenDatabase
 from tests.server.storage.jobs import Job, Mode, insert, outcome, stored, write_together
@@ -90,6 +90,8 @@ async def test_a_disk_error_inside_a_job_fails_the_batch_that_sqlite_gave_up(
     job = hide_error(spill) if hidden == "hidden" else spill
     failed = await write_together(database, mode, insert(1), break_disk, job, insert(2))
     assert [type(error) for error in failed] == [CommitFailed] * 4
+    assert isinstance(failed[0], CommitFailed)
+    assert isinstance(failed[0].cause, StorageError if hidden == "hidden" else apsw.FullError)
     disk.repair()
     assert await write_together(database, mode, insert(3), insert(4)) == [3, 4]
     assert await database.read(stored) == [3, 4]

@@ -30,7 +30,6 @@ async def test_close_finishes_what_was_handed_in_and_refuses_what_comes_later(
     async with writer_held(database, mode):
         write = asyncio.create_task(database.write(insert(1)))
         read = asyncio.create_task(database.read(stored))
-        await asyncio.sleep(0)
         closing = asyncio.create_task(database.close())
         await asyncio.sleep(0)
         for late in (database.write(insert(2)), database.read(stored)):

@@ -100,9 +100,12 @@ class Turn:
         """The text of the prompt: its text parts, joined by blank lines."""
         return "\n\n".join(part.text for part in self.prompt.parts if isinstance(part, TextPart))
 
-    async def context(self) -> list[Message]:
-        """Return the messages so far, ascending and whole, internal ones included."""
-        return await self._writer.read(lambda state: state.reading.context())
+    async def context(self, *, limit: int | None = None) -> list[Message]:
+        """Return the messages so far, ascending and whole, internal ones included.
+
+        ``limit`` keeps the newest; without it all are read, however many there are.
+        """
+        return await self._writer.read(lambda state: state.reading.context(limit))
 
     def step(self) -> Step:
         """Return a step: ``async with turn.step() as step``. It is committed as one when it ends."""

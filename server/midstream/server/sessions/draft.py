@@ -120,6 +120,11 @@ class Draft:
         found = self.messages.get(sequence)
         return found.all_parts() if found else self._projection.open[sequence].live.parts()
 
+    def has_unstored(self, sequence: int) -> bool:
+        """Say whether something of the message was published and is not stored yet."""
+        base = self._projection.open.get(sequence)
+        return base is not None and bool(base.dirty)
+
     def message_if(self, sequence: int, turn_id: str | None) -> DraftMessage | None:
         """Return an open message for change, where it is of this turn or none is named."""
         found = self.messages.get(sequence)

@@ -77,6 +77,11 @@ class SessionLoop:
         self._used_at = services.clock.now()
         self._ended = False
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop takes nothing more: a new one may load the session."""
+        return self._ended
+
     # For everybody
 
     def post(self, command: Command) -> None:

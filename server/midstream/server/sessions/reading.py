@@ -104,9 +104,12 @@ class Reading:
             raise NotFound("turn", turn_id)
         return found[0]
 
-    async def context(self) -> list[Message]:
-        """Return all messages, internal ones included, as an agent is to see them."""
-        found = await self._database.read(self._span(self._projection.session.first_sequence, 2**62))
+    async def context(self, limit: int | None) -> list[Message]:
+        """Return the newest messages, or all, internal ones included, as an agent is to see them."""
+        session = self._projection.session
+        # sequences have no holes, and an agent sees every one
+        start = session.first_sequence if limit is None else session.message_count - limit + 1
+        found = await self._database.read(self._span(max(start, session.first_sequence), 2**62))
         return [self._whole(one) for one in found]
 
     async def input(self, message_id: str) -> tuple[InputRow | None, bool]:

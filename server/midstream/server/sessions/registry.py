@@ -97,7 +97,7 @@ class Registry:
 
     def _loop_of(self, session_id: str) -> SessionLoop:
         loop = self._loops.get(session_id)
-        if loop is None:
+        if loop is None or loop.has_ended:
             if self._stopping:
                 raise Unavailable("The server stops. Connect again in a moment.")
             self._channels += 1

@@ -342,8 +342,9 @@ class Step:
         sequence = draft.streaming()
         if sequence is None:
             return
-        # taken up even where nothing is left to end, so that what was streamed is stored
-        draft.message(sequence)
+        if draft.has_unstored(sequence):
+            # taken up even where nothing is left to end, so that what was streamed is stored
+            draft.message(sequence)
         for part in draft.peek(sequence):
             if isinstance(part, (TextPart, ReasoningPart)) and part.step_id == self.step_id and is_open(part):
                 draft.put_part(sequence, structs.replace(part, state="done"))

@@ -45,22 +45,30 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT_POLICY = Policy()
 
 
-class Backoff:
-    """Pauses with full jitter: uniform between 0 and a bound that doubles up to a limit."""
+def full_jitter(random: Random, attempt: int, policy: Policy = DEFAULT_POLICY) -> float:
+    """Return the pause before the next try, in seconds, after ``attempt`` earlier pauses.
 
-    def __init__(self, random: Random, *, first_s: float, limit_s: float) -> None:
-        """Begin with pauses of up to ``first_s`` seconds."""
+    Uniform from 0 to a bound that doubles up to a limit, so that clients who lost a server together
+    do not come back together.
+    """
+    # past the limit the attempt no longer matters, and its power must not overflow a float
+    bound = min(policy.backoff_limit_s, policy.backoff_s * 2.0 ** min(attempt, 64))
+    return random.uniform(0.0, bound)
+
+
+class Backoff:
+    """Pauses that grow until something goes well."""
+
+    def __init__(self, random: Random, policy: Policy = DEFAULT_POLICY) -> None:
+        """Begin with the shortest."""
         self._random = random
-        self._first_s = first_s
-        self._limit_s = limit_s
+        self._policy = policy
         self._attempt = 0
 
     def pause(self) -> float:
         """Return the next pause, in seconds."""
-        # past the limit the attempt no longer matters, and its power must not overflow a float
-        bound = min(self._limit_s, self._first_s * 2.0 ** min(self._attempt, 64))
         self._attempt += 1
-        return self._random.uniform(0.0, bound)
+        return full_jitter(self._random, self._attempt - 1, self._policy)
 
     def reset(self) -> None:
         """Begin anew, because something went well."""
@@ -109,7 +117,7 @@ class Reconnect:
         """Stand idle until :meth:`start`."""
         self.phase = Phase.IDLE
         self._policy = policy
-        self._backoff = Backoff(random, first_s=policy.backoff_s, limit_s=policy.backoff_limit_s)
+        self._backoff = Backoff(random, policy)
         self._heartbeat_s = policy.heartbeat_s
         self._checked_at = 0.0
         self._checked_wall_ms = 0

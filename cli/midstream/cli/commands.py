@@ -1,0 +1,152 @@
+"""The commands and their options; each ends in one clear line where it cannot do what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from midstream.cli.demo import demo as run_demo
+from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.cli.inspect import inspect as read_database
+from midstream.cli.serve import serve as run_server
+from midstream.cli.tail import tail as follow
+from midstream.cli.talk import talk
+from midstream.server import logs
+from midstream.server.config import Config, ConfigError
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells count it."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Durable, resumable chat sessions for streaming agents.",
+)
+
+Url = Annotated[str, typer.Argument(help="Where the server is, such as ws://127.0.0.1:8787.")]
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
+
+
+@app.command()
+def serve(  # noqa: PLR0913 - each is an option of the command
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="demo, replay:DIR or module:name. [MIDSTREAM_AGENT]", show_default=False),
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option(help="The SQLite file; it is made where it is missing. [MIDSTREAM_DATABASE]")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="A loopback address. [MIDSTREAM_HOST]")] = None,
+    port: Annotated[int | None, typer.Option(help="0 takes a free one. [MIDSTREAM_PORT]")] = None,
+    drain_seconds: Annotated[
+        int | None, typer.Option(help="How long turns may go on after Ctrl-C. [MIDSTREAM_DRAIN_SECONDS]")
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info, warning or error. [MIDSTREAM_LOG_LEVEL]")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help="auto, console or json. [MIDSTREAM_LOG_FORMAT]")
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(
+            min=0, envvar="MIDSTREAM_SPEED", help="How fast the built-in agents stream; 0 for without pauses."
+        ),
+    ] = 1.0,
+) -> None:
+    """Run a server until Ctrl-C. Flags win over MIDSTREAM_* variables, which every setting has."""
+    with _failures():
+        try:
+            config = Config.from_env(
+                os.environ,
+                agent=agent,
+                database=database,
+                host=host,
+                port=port,
+                drain_seconds=drain_seconds,
+                log_level=log_level,
+                log_format=log_format,
+            )
+        except ConfigError as error:
+            raise CommandFailed(str(error), code=MISUSED) from error
+        logs.configure(config.log_format, config.log_level)
+        _run(run_server(config, speed=speed, out=sys.stdout))
+
+
+@app.command()
+def chat(url: Url, session_id: SessionId) -> None:
+    """Chat in a session; it is made where there is none. Reads prompts from a pipe, too."""
+    with _failures():
+        raise typer.Exit(_run(talk(url, session_id, stdin=sys.stdin, stdout=sys.stdout)))
+
+
+@app.command()
+def tail(
+    url: Url,
+    session_id: SessionId,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON lines.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Show internal messages, too.")] = False,
+) -> None:
+    """Print every change of a session as it comes."""
+    with _failures():
+        _run(follow(url, session_id, as_json=as_json, include_internal=internal, out=sys.stdout))
+
+
+@app.command()
+def inspect(
+    database: Annotated[Path, typer.Argument(help="The SQLite file.")],
+    session_id: Annotated[
+        str | None, typer.Argument(metavar="[SESSION]", help="Print this one's messages.")
+    ] = None,
+) -> None:
+    """Print what a database holds as JSON lines, without a server: its sessions, or the messages of one."""
+    with _failures():
+        for line in read_database(database, session_id):
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+@app.command()
+def demo(
+    *,
+    port: Annotated[int, typer.Option(help="Where the demo's server listens.")] = 8787,
+    database: Annotated[Path, typer.Option(help="The demo's database.")] = Path("demo.db"),
+    session_id: Annotated[str, typer.Option("--session", help="The session's id.")] = "demo",
+) -> None:
+    """Start a server with the demo agent and chat with it here; a second terminal can join."""
+    with _failures():
+        raise typer.Exit(
+            run_demo(port=port, database=database, session_id=session_id, stdin=sys.stdin, stdout=sys.stdout)
+        )
+
+
+def _run(work: Coroutine[Any, Any, int | None]) -> int:
+    return asyncio.run(work) or 0
+
+
+@contextmanager
+def _failures() -> Generator[None]:
+    """Turn what can go wrong into one line and an exit code."""
+    try:
+        yield
+    except CommandFailed as error:
+        sys.stderr.write(f"midstream: {error}\n")
+        raise typer.Exit(error.code) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # the reader of the pipe has seen enough; nothing may be flushed into it any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None

@@ -1,0 +1,108 @@
+"""The command `midstream demo`: a server with the demo agent, and a chat with it in the same terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from midstream.cli.failure import CommandFailed
+from midstream.cli.serve import LISTENING
+from midstream.cli.talk import talk
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+HOST = "127.0.0.1"
+DRAIN_S = 2
+"""Seconds that a turn gets to end when the demo is left."""
+STOP_S = DRAIN_S + 8
+"""Seconds after which a server that does not end is ended."""
+
+
+def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: TextIO) -> int:
+    """Chat with the demo agent; starts a server unless one listens already, and then ends it too.
+
+    Returns the exit code of the chat.
+
+    Raises:
+        CommandFailed: the port belongs to another program, or the server cannot start.
+
+    """
+    url = f"ws://{HOST}:{port}"
+    if _answers(port):
+        _say(stdout, f"A server listens at {url} already: joining it.")
+        return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
+    with _server(port, database) as process:
+        _say(stdout, f"The server is process {process.pid} at {url}, its database {database}.")
+        _say(stdout, f"Join from a second terminal: make chat (or: midstream chat {url} {session_id})")
+        return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
+
+
+def _answers(port: int) -> bool:
+    """Say whether a server of midstream listens on the port."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        name = connection.getresponse().headers.get("Server", "")
+    except ConnectionRefusedError:
+        return False
+    except (OSError, http.client.HTTPException):
+        name = ""
+    finally:
+        connection.close()
+    if not name.startswith("midstream"):
+        raise CommandFailed(f"Port {port} belongs to another program. Stop it, or choose another: --port N.")
+    return True
+
+
+@contextmanager
+def _server(port: int, database: Path) -> Generator[subprocess.Popen[str]]:
+    """Run a server in a process of its own, from when it listens to the end of the block."""
+    command = [sys.executable, "-m", "midstream.cli", "serve", "--agent", "demo", "--host", HOST]
+    command += ["--port", str(port), "--database", str(database), "--drain-seconds", str(DRAIN_S)]
+    command += ["--log-level", "warning"]
+    # its log would run through the chat; it is shown where the server does not start
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        # a session of its own, so that Ctrl-C in the chat is not meant for the server
+        process = subprocess.Popen(  # noqa: S603 - the command is our own
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            first = process.stdout.readline() if process.stdout else ""
+            if not first.startswith(LISTENING):
+                process.wait()
+                log.seek(0)
+                why = log.read().strip().removeprefix("midstream: ")
+                raise CommandFailed(
+                    why or f"The server ended with code {process.returncode} before it listened."
+                )
+            yield process
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _say(out: TextIO, text: str) -> None:
+    out.write(f"{text}\n")
+    out.flush()

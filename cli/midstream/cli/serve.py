@@ -1,0 +1,85 @@
+"""The command `midstream serve`: a server that runs until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.server.agents import AgentUnavailable, agent_named
+from midstream.server.config import ConfigError
+from midstream.server.server import RunningServer, Server
+from midstream.server.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from midstream.server.config import Config
+
+LISTENING = "Listening on"
+"""How the line begins that says where; who starts a server can wait for it."""
+TAKEN_OVER = "Another process has taken the database over, so this server stopped."
+
+
+async def serve(config: Config, *, speed: float, out: TextIO) -> None:
+    """Serve until the first SIGINT or SIGTERM, then drain; a second one ends the process at once.
+
+    Raises:
+        CommandFailed: the agent cannot be used, the port is taken, the database belongs to another
+            process or cannot be used; or it was taken over.
+
+    """
+    try:
+        server = Server(agent=agent_named(config.agent, speed=speed), config=config)
+    except AgentUnavailable as error:
+        raise CommandFailed(str(error), code=MISUSED) from error
+    try:
+        with _stop_signals() as stopped:
+            async with server.listen() as running:
+                what = f"agent {config.agent}, database {config.database}"
+                _say(out, f"{LISTENING} {running.url} ({what}). Ctrl-C stops it.")
+                if not await _told_to_stop(stopped, running):
+                    raise CommandFailed(TAKEN_OVER)
+                _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")
+                await running.drain()
+    except (ConfigError, StorageError) as error:
+        raise CommandFailed(str(error)) from error
+
+
+async def _told_to_stop(stopped: asyncio.Event, running: RunningServer) -> bool:
+    """Wait until the server is to stop; return False where it lost its database."""
+    told, lost = asyncio.create_task(stopped.wait()), asyncio.create_task(running.closed())
+    try:
+        done, _ = await asyncio.wait({told, lost}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+        lost.cancel()
+    return told in done
+
+
+def _say(out: TextIO, text: str) -> None:
+    out.write(f"{text}\n")
+    out.flush()
+
+
+@contextmanager
+def _stop_signals() -> Generator[asyncio.Event]:
+    """Give an event that the first signal sets; the second one ends the process."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        if stopped.is_set():
+            os._exit(128 + number)  # at once, as asked: what was acknowledged is on disk already
+        stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

@@ -187,6 +187,22 @@ async def test_a_cursor_that_a_caller_keeps_does_not_hold_later_reads_in_the_pas
             next(kept)
 
 
+async def test_a_cursor_that_an_error_keeps_does_not_harm_the_batch(
+    open_database: OpenDatabase, mode: Mode
+) -> None:
+    """A job fails while its writing statement gives rows: that statement ends, the other jobs are stored."""
+    database = await open_database()
+
+    def fail_half_way(connection: apsw.Connection) -> None:
+        cursor = connection.execute("INSERT INTO t VALUES (2), (3) RETURNING x")
+        next(cursor)
+        raise ValueError(cursor.description)
+
+    first, second, third = await write_together(database, mode, insert(1), fail_half_way, insert(4))
+    assert (first, type(second), third) == (1, ValueError, 4)
+    assert await database.read(stored) == [1, 4]
+
+
 async def test_a_snapshot_stays_the_same_while_writes_go_on(open_database: OpenDatabase) -> None:
     """Two snapshots each keep the state of their beginning; reads beside them see the newest."""
     database = await open_database()

@@ -212,6 +212,29 @@ async def test_a_snapshot_never_goes_on_with_a_newer_state(open_database: OpenDa
         assert isinstance(await outcome(snapshot.read(stored)), ReadFailed)
 
 
+async def test_a_snapshot_that_cannot_be_opened_says_so(open_database: OpenDatabase, disk: Disk) -> None:
+    """The error may be retried, and the next snapshot opens."""
+    database = await open_database(vfs=disk.name)
+    disk.fail(Fault.OPEN_ERROR, file="main")
+    with pytest.raises(ReadFailed):
+        await database.snapshot().__aenter__()
+    disk.repair()
+    async with database.snapshot() as snapshot:
+        assert await snapshot.read(stored) == []
+
+
+async def test_a_reader_that_cannot_be_opened_leaves_the_file_free(
+    open_database: OpenDatabase, disk: Disk
+) -> None:
+    """Opening fails after the writer owns the file: it is let go, and opens after the repair."""
+    disk.fail(Fault.OPEN_ERROR, file="main", after=1)
+    with pytest.raises(DatabaseUnusable):
+        await open_database(vfs=disk.name)
+    disk.repair()
+    database = await open_database(vfs=disk.name)
+    await database.write(insert(1))
+
+
 @pytest.mark.parametrize("fault", COMMIT_FAULTS, ids=lambda fault: fault.name)
 async def test_a_disk_that_fails_at_opening_leaves_the_file_free(
     open_database: OpenDatabase, disk: Disk, fault: Fault

@@ -87,6 +87,12 @@ async def test_what_is_not_a_file_is_refused(name: str, mode: Mode) -> None:
         await Database.open(name, migrate=make_table, inline=mode == "inline")
 
 
+async def test_a_database_without_readers_is_refused(open_database: OpenDatabase) -> None:
+    """Its reads would wait for ever."""
+    with pytest.raises(ValueError, match="readers is 0"):
+        await open_database(readers=0)
+
+
 async def test_the_migration_runs_in_one_transaction_that_is_undone_when_it_raises(
     open_database: OpenDatabase, path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,15 +88,19 @@ def attempt(job: Work, connection: apsw.Connection, failure: type[CommitFailed |
     """Call the job; a system error becomes a `failure`, any other error goes to the caller as it is."""
     try:
         return Done(job(connection))
-    except SYSTEM_ERRORS as cause:
-        return Failed(failure(cause))
-    except StopIteration as cause:
-        # A future does not take this one, and in a coroutine it would become a RuntimeError as well.
-        error = RuntimeError("A job raised StopIteration; give a default to next().")
-        error.__cause__ = cause
-        return Failed(error)
     except BaseException as error:  # noqa: BLE001 - the error belongs to the caller; whoever runs jobs goes on
-        return Failed(error)
+        # The error holds the job's frames, and these a half-read cursor, which would keep its statement open.
+        traceback.clear_frames(error.__traceback__)
+        match error:
+            case apsw.Error() if isinstance(error, SYSTEM_ERRORS):
+                return Failed(failure(error))
+            case StopIteration():
+                # A future does not take this one, and in a coroutine it would become a RuntimeError as well.
+                plain = RuntimeError("A job raised StopIteration; give a default to next().")
+                plain.__cause__ = error
+                return Failed(plain)
+            case _:
+                return Failed(error)
 
 
 def _run_job(connection: apsw.Connection, job: Work) -> Outcome:

@@ -68,7 +68,7 @@ class Place:
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self.vfs)
         # `bestpractice.apply` would change every connection of the process, also those of the program
         # that embeds this server; so its parts are applied here one by one. Log forwarding is left out for
-        # the same reason, WAL and optimize because they write: `begin_wal` does them once the file is ours.
+        # the same reason, WAL and optimize because they write: that waits until the file is ours.
         apsw.bestpractice.connection_busy_timeout(connection, BUSY_TIMEOUT_MS)
         apsw.bestpractice.connection_enable_foreign_keys(connection)
         apsw.bestpractice.connection_dqs(connection)
@@ -78,7 +78,7 @@ class Place:
 
 
 def begin_wal(connection: apsw.Connection, place: Place) -> None:
-    """Switch the file to write-ahead logging, and let SQLite refresh its statistics.
+    """Switch the file to write-ahead logging, where that was not done before.
 
     Raises:
         DatabaseUnusable: the file system has no shared memory for a WAL (some network mounts).
@@ -92,6 +92,10 @@ def begin_wal(connection: apsw.Connection, place: Place) -> None:
             " Move it to a local disk.",
         )
     connection.pragma("journal_size_limit", JOURNAL_SIZE_LIMIT)
+
+
+def refresh_statistics(connection: apsw.Connection) -> None:
+    """Let SQLite look again at what its query planner assumes; it writes, so only an owner may."""
     apsw.bestpractice.connection_optimize(connection)
 
 

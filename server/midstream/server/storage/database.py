@@ -89,7 +89,10 @@ class Database:
         Raises:
             DatabaseLocked: another process owns the file.
             DatabaseUnusable: the path, the file or the file system will not do.
+            ValueError: `readers` is below 1.
         """
+        if readers < 1:
+            raise ValueError(f"readers is {readers}; a database needs at least 1 to be read at all.")
         place = Place.at(path, vfs=vfs, synchronous=synchronous)
         writer = _lane("write", inline=inline, batch=BATCH_JOBS)
         owner = await writer.start(partial(Writer.open, place, migrate))

@@ -13,7 +13,7 @@ from contextlib import suppress
 import apsw
 
 from midstream.server.storage.batch import Failed, Outcome, Work, attempt, run_batch, run_read
-from midstream.server.storage.connection import Place, begin_wal, is_idle
+from midstream.server.storage.connection import Place, begin_wal, is_idle, refresh_statistics
 from midstream.server.storage.errors import (
     CommitFailed,
     DatabaseUnusable,
@@ -48,6 +48,7 @@ class Writer:
             connection = place.connect(create=True)
             generation = claim(connection, migrate)
             begin_wal(connection, place)
+            refresh_statistics(connection)
         except BaseException as error:
             if connection is not None:
                 connection.close(force=True)
@@ -105,9 +106,16 @@ class Reader:
     """A connection that reads: each job on the newest state, and on one state throughout."""
 
     def __init__(self, place: Place) -> None:
-        """Open the connection, in the thread that will use it."""
+        """Open the connection, in the thread that will use it.
+
+        Raises:
+            DatabaseUnusable: the file, which the writer has opened, cannot be opened once more.
+        """
         self._place = place
-        self._connection: apsw.Connection | None = place.connect_reader()
+        try:
+            self._connection: apsw.Connection | None = place.connect_reader()
+        except apsw.Error as error:
+            raise DatabaseUnusable(place.path, _why_unusable(error)) from error
 
     def run(self, jobs: Sequence[Work]) -> list[Outcome]:
         """Run each job in a read transaction of its own."""
@@ -130,9 +138,8 @@ class Reader:
             except apsw.Error as cause:
                 return Failed(ReadFailed(cause))
         outcome = run_read(self._connection, job)
-        if not is_idle(
-            self._connection
-        ):  # a cursor that the caller kept would hold the next read in the past
+        # A cursor that the caller kept would hold the next read in the past.
+        if not is_idle(self._connection):
             self.close()
         return outcome
 
@@ -141,13 +148,16 @@ class HeldReader:
     """A connection that stays on the state it began with, over many jobs, until it is closed."""
 
     def __init__(self, place: Place) -> None:
-        """Open the connection and fix what it sees: all that is committed at this moment."""
-        self._connection = place.connect_reader()
+        """Open the connection and fix what it sees: all that is committed at this moment.
+
+        Raises:
+            ReadFailed: the disk failed.
+        """
         try:
+            self._connection = place.connect_reader()
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get  # noqa: B018 - a read takes it
         except apsw.Error as cause:
-            self.close()
             raise ReadFailed(cause) from cause
 
     def run(self, jobs: Sequence[Work]) -> list[Outcome]:

@@ -104,12 +104,11 @@ class ThreadLane:
             self._post(partial(_fail, opened, error))
         else:
             self._post(partial(_resolve, opened, engine))
-            try:
-                while self._serve_batch(engine):
-                    pass
-            finally:
-                engine.close()
-        self._post(partial(_resolve, ended, None))
+            while self._serve_batch(engine):
+                pass
+            engine.close()
+        finally:
+            self._post(partial(_resolve, ended, None))
 
     def _serve_batch(self, engine: Engine) -> bool:
         """Run what waits; give False when the thread is to end."""

@@ -16,7 +16,7 @@ def ended(part: Part, *, now: int, reason: CancelReason, why: str) -> Part:
     """Return an open part in its terminal state.
 
     What was streamed stays. ``reason`` goes into a cancelled interaction, ``why`` into a failed
-    tool's ``error``: ``turn_stopped``, ``turn_completed``, ``session_disposed`` or
+    tool's ``error``: ``turn_stopped``, ``turn_failed``, ``turn_completed``, ``session_disposed`` or
     ``runtime_interrupted``.
     """
     if isinstance(part, (TextPart, ReasoningPart)):

@@ -115,7 +115,7 @@ class SessionLoop:
 
     def resync(self, subscriber: Subscriber) -> None:
         """Give a subscriber the sync that it is owed, when its turn comes."""
-        self.perform(lambda state: state.bring_up(subscriber)).add_done_callback(_ignore)
+        self.perform(lambda state: state.resync(subscriber)).add_done_callback(_ignore)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forget a subscriber at once, also one whose ``subscribe`` is still to come."""
@@ -198,6 +198,9 @@ class SessionLoop:
             subscriber = command.subscriber
             if subscriber is not None and command.method != "subscribe":
                 await state.bring_up(subscriber)
+                if state.is_behind(subscriber):
+                    # only a call that changed nothing gets here: the sync of one that did always enters
+                    raise Overloaded("The connection takes no more now. Send the call again in a moment.")  # noqa: TRY301
         except MidstreamError as error:
             command.reply(error)
         except StorageError as error:

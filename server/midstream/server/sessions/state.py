@@ -180,6 +180,10 @@ class LoadedState:
     async def _make_room(self) -> None:
         if self.versions.room() > 0:
             return
+        if self.versions.begins_epoch:
+            # an epoch is named to its readers by a commit's sync, so nothing else may begin one
+            message = "something was to be published before the first commit of a load"
+            raise RuntimeError(message)
         ledger, ended = self.versions.next_row(versions=0)
         await self._store(SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended))
         self.versions.committed(ledger, versions=0)
@@ -246,18 +250,30 @@ class LoadedState:
 
     # Subscribers
 
-    async def bring_up(self, subscriber: Subscriber) -> None:
-        """Give a subscriber that is behind the sync that it is owed; nothing where there is nothing new."""
-        cursor = subscriber.cursor
-        if subscriber not in self.stream.subscribers or not subscriber.behind or cursor is None:
-            return
+    async def resync(self, subscriber: Subscriber) -> None:
+        """Give a subscriber the sync that it is owed, with all the text that waits."""
         await self.flush()
-        if cursor.version == self.versions.published and cursor.epoch == self.versions.epoch:
+        await self.bring_up(subscriber)
+
+    async def bring_up(self, subscriber: Subscriber) -> None:
+        """Bring a subscriber that is behind to the version published last, and no further.
+
+        Publishes nothing itself: an answer that follows shows the same version (SPEC 3.7).
+        """
+        if not self.is_behind(subscriber):
             return
+        cursor = subscriber.cursor
         payload = await self.reading.sync(
             cursor, limit=subscriber.limit, include_internal=subscriber.include_internal
         )
         subscriber.bring_up(payload)
+
+    def is_behind(self, subscriber: Subscriber) -> bool:
+        """Say whether a subscriber lacks something that was published."""
+        cursor = subscriber.cursor
+        if subscriber not in self.stream.subscribers or not subscriber.behind or cursor is None:
+            return False
+        return cursor.version != self.versions.published or cursor.epoch != self.versions.epoch
 
     # Time
 

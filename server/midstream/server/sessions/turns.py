@@ -139,7 +139,8 @@ def end_turn(
     if turn is None:
         return
     draft.is_ending = True
-    end_open_parts(draft, turn, reason=reason, why=reason if state != "completed" else "turn_completed")
+    why = f"turn_{state}" if reason == "turn_stopped" else reason
+    end_open_parts(draft, turn, reason=reason, why=why)
     if failure is not None:
         add_error(draft, turn.turn_id, failure, recoverable=recoverable)
     close_streaming(draft)

@@ -37,8 +37,8 @@ OPEN_SECONDS: Final = 10.0
 FIRST_RETURN_MS: Final = 500
 """How soon the first client may come back after ``goaway``: a restart takes about as long."""
 RETURN_STEP_MS: Final = 10
-"""By how much each client comes back later than the one before: accepting one costs about a millisecond, and it
-has sessions to catch up with."""
+"""By how much each client comes back later than the one before: accepting one costs a millisecond or so, and
+it has sessions to catch up with."""
 
 _log = structlog.stdlib.get_logger(__name__)
 

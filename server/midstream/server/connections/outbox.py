@@ -25,15 +25,18 @@ more of them wait, by asking without reading, is not served any longer."""
 class _Long:
     """A frame that goes as chunks; the next one is encoded when the one before is taken."""
 
-    __slots__ = ("_ahead", "_chunks", "size")
+    __slots__ = ("_ahead", "_chunks", "_payload", "size")
 
-    def __init__(self, payload: bytes, pieces: Iterator[bytes]) -> None:
+    def __init__(self, payload: bytes) -> None:
         self.size = len(payload)
-        self._chunks = pieces
+        self._payload = payload
         self._ahead: bytes | None = None
+        self._chunks: Iterator[bytes] | None = None
 
-    def take(self) -> tuple[bytes, bool]:
-        """Return the next chunk frame, and whether it was the last."""
+    def take(self, cut: Callable[[bytes], Iterator[bytes]]) -> tuple[bytes, bool]:
+        """Return the next chunk frame, and whether it was the last; ``cut`` is asked once, at the first."""
+        if self._chunks is None:
+            self._chunks = cut(self._payload)
         chunk = self._ahead or next(self._chunks)
         self._ahead = next(self._chunks, None)
         return chunk, self._ahead is None
@@ -116,9 +119,7 @@ class Outbox:
         if len(payload) <= self.chunk_bytes:
             self.put_sealed(lane, self.seal(payload))
             return
-        pieces = chunks(payload, n=self._n, chunk_bytes=self.chunk_bytes, codec=self.codec)
-        self._n += 1
-        frame = _Long(payload, pieces)
+        frame = _Long(payload)
         self._long.add(frame)
         self._longest = max(self._longest, frame.size)
         self._append(lane, frame, frame.size)
@@ -152,7 +153,7 @@ class Outbox:
             message = frame
             self.size -= len(frame)
         else:
-            chunk, last = frame.take()
+            chunk, last = frame.take(self._cut)
             message = self.seal(chunk)
             if last:
                 lane.frames.popleft()
@@ -165,6 +166,12 @@ class Outbox:
             lane.turn = 0
             self._ready.rotate(-1)
         return message
+
+    def _cut(self, payload: bytes) -> Iterator[bytes]:
+        # numbered as it starts, not as it enters: other lanes may overtake it meanwhile, and a reader
+        # takes the chunks of a number below the highest so far for those of a frame that it gave up
+        self._n += 1
+        return chunks(payload, n=self._n, chunk_bytes=self.chunk_bytes, codec=self.codec)
 
     def _append(self, key: Hashable, frame: bytes | _Long, size: int) -> None:
         lane = self._lanes.get(key)

@@ -143,7 +143,11 @@ def test_text_that_was_taken_back_is_said_and_the_message_printed_again(now: lis
     transcript = Transcript()
     transcript.update([message(1, text("Hello"))], {})
     again = transcript.update([message(1, *now, revision=9)], {})
-    assert again[:2] == [Line("warning", TAKEN_BACK), Heading("agent")]
+    assert again[:3] == [
+        Text("p1.1", "text", "", done=True),
+        Line("warning", TAKEN_BACK),
+        Heading("agent"),
+    ]
     assert said(again) == "".join(part.text for part in now if isinstance(part, TextPart | ReasoningPart))
     assert transcript.update([message(1, *now, revision=10)], {}) == []
 

@@ -9,6 +9,7 @@ import msgspec
 
 Tone: TypeAlias = Literal["note", "tool", "good", "ask", "warning", "error"]
 """What a line is about; a screen chooses its colour."""
+Kind: TypeAlias = Literal["text", "reasoning"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -23,7 +24,7 @@ class Text(msgspec.Struct, frozen=True):
     """Text that continues its part; ``done`` says that the part ends with it. ``text`` may be empty."""
 
     part_id: str
-    kind: Literal["text", "reasoning"]
+    kind: Kind
     text: str
     done: bool
 

@@ -8,10 +8,10 @@ so and shows the message again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from midstream.cli.lines import part_lines, turn_line
-from midstream.cli.pieces import Heading, Line, Piece, Text, clean
+from midstream.cli.pieces import Heading, Kind, Line, Piece, Text, clean
 from midstream.protocol.model import ErrorPart, Message, ReasoningPart, TextPart
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ _Streamed: TypeAlias = TextPart | ReasoningPart
 class _Shown:
     """What was printed of one message."""
 
-    __slots__ = ("closed", "parts", "revision", "texts")
+    __slots__ = ("closed", "open", "parts", "revision", "texts")
 
     def __init__(self) -> None:
         self.revision = -1
         self.texts: dict[str, str] = {}
         self.closed: set[str] = set()
+        self.open: dict[str, Kind] = {}
         self.parts: dict[str, Part] = {}
 
     def contradicts(self, message: Message) -> bool:
@@ -110,6 +111,7 @@ class Transcript:
         elif shown.revision == message.revision:
             return _streams(message)
         elif shown.contradicts(message):
+            pieces += [Text(part_id, kind, "", done=True) for part_id, kind in shown.open.items()]
             pieces.append(Line("warning", TAKEN_BACK))
             shown = self._begin(message, pieces)
         shown.revision = message.revision
@@ -145,15 +147,15 @@ def _continue(part: _Streamed, shown: _Shown, pieces: list[Piece]) -> None:
     done = part.state != "streaming"
     if part.part_id in shown.closed and len(part.text) == len(printed):
         return
+    kind: Kind = "reasoning" if isinstance(part, ReasoningPart) else "text"
     if len(part.text) > len(printed) or done:
-        pieces.append(Text(part.part_id, _kind(part), clean(part.text[len(printed) :]), done))
+        pieces.append(Text(part.part_id, kind, clean(part.text[len(printed) :]), done))
     shown.texts[part.part_id] = part.text
     if done:
         shown.closed.add(part.part_id)
-
-
-def _kind(part: _Streamed) -> Literal["text", "reasoning"]:
-    return "reasoning" if isinstance(part, ReasoningPart) else "text"
+        shown.open.pop(part.part_id, None)
+    else:
+        shown.open[part.part_id] = kind
 
 
 def _streams(message: Message) -> bool:

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.text import Text as Styled
 
 from midstream.cli.blocks import complete_blocks
-from midstream.cli.pieces import Heading, Line, Piece, Text, Tone
+from midstream.cli.pieces import Heading, Kind, Line, Piece, Text, Tone
 from midstream.cli.screen import MARKS
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class TerminalScreen:
     ) -> None:
         self._console = console or Console(highlight=False)
         self._rest = ""
-        self._kind: str = "text"
+        self._gap = False
+        self._kind: Kind = "text"
         self._who = ""
         self._state = ""
         self._question = False
@@ -98,11 +99,13 @@ class TerminalScreen:
             match piece:
                 case Heading():
                     self._who = piece.who
+                    self._gap = False
                     self._console.print()
                     self._console.print(Styled(piece.who, style=_WHO.get(piece.who, "bold")))
                 case Line():
                     line = Styled(f"{MARKS[piece.tone]} {piece.text}", style=_STYLES[piece.tone])
                     self._console.print(Padding(line, (0, 0, 0, 2)))
+                    self._gap = False
                 case Text():
                     self._grow(piece)
 
@@ -115,7 +118,10 @@ class TerminalScreen:
 
     def _print(self, text: str) -> None:
         if text.strip():
+            if self._gap:
+                self._console.print()
             self._console.print(self._drawn(text))
+            self._gap = True
 
     def _drawn(self, text: str) -> RenderableType:
         if self._kind == "reasoning":
@@ -129,6 +135,8 @@ class TerminalScreen:
         if not self._rest.strip():
             return ANSI(sign)
         with self._console.capture() as capture:
+            if self._gap:
+                self._console.print()
             self._console.print(self._drawn(self._rest))
         lines = capture.get().rstrip("\n").split("\n")
         room = max(self._console.height - _LINES_BELOW, 1)

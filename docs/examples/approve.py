@@ -1,0 +1,21 @@
+import asyncio
+
+from midstream.server import Server, Turn
+
+
+async def agent(turn: Turn) -> None:
+    async with turn.step() as step:
+        async with step.text() as text:
+            for word in ("Hello! You said: ", turn.prompt_text):
+                await text.append(word)
+        call = await step.tool("delete_file", input={"path": "a.txt"})
+    answer = await turn.ask_approval(call, title="Delete a.txt?")
+    await (call.complete({"deleted": True}) if answer.approved else call.fail("denied"))
+
+
+async def main() -> None:
+    async with Server(agent=agent, database="chat.db").listen("127.0.0.1", 8787) as server:
+        await server.closed()
+
+
+asyncio.run(main())

@@ -1,0 +1,128 @@
+"""Every example of the documents runs, and does what the text beside it says."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from midstream.client import Client, Session
+from midstream.protocol.model import ActionPart, ErrorPart, Message, TextPart, ToolPart
+from midstream.server import Agent, Server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+P = TypeVar("P")
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+
+
+def agent_of(name: str) -> Agent:
+    """Return the function ``agent`` of an example."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    agent: Agent = module.agent
+    return agent
+
+
+def parts_of(messages: list[Message], kind: type[P]) -> list[P]:
+    """Return all parts of one type, in order."""
+    return [part for message in messages for part in message.parts if isinstance(part, kind)]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+async def readme_server(tmp_path: Path) -> AsyncIterator[str]:
+    """Run the README's example as it is written, but for the port; give its URL."""
+    port = free_port()
+    source = (EXAMPLES / "approve.py").read_text().replace("8787", str(port))
+    (tmp_path / "approve.py").write_text(source)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "approve.py", cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    while b"listening" not in await process.stdout.readline():
+        assert process.returncode is None
+    yield f"ws://127.0.0.1:{port}"
+    process.terminate()
+    await process.communicate()
+
+
+@pytest.fixture
+async def session(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Session]:
+    """Give a session of a server that runs the example named by the test's parameter."""
+    server = Server(agent=agent_of(request.param), database=tmp_path / "chat.db", log_level="error")
+    async with server.listen("127.0.0.1", 0) as running, Client(running.url) as client:
+        yield await client.session("demo", create=True)
+
+
+def test_the_readme_shows_the_example_that_is_tested() -> None:
+    """The code in the README is the file, to the letter."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks == [(EXAMPLES / "approve.py").read_text()]
+
+
+async def test_the_readmes_example_answers_asks_and_obeys(readme_server: str) -> None:
+    """The first example streams its text, asks for approval, and deletes only when it was given."""
+    async with Client(readme_server) as client:
+        session = await client.session("demo", create=True)
+        turn = await session.prompt("Hi")
+        await session.until(lambda: session.info.pending_interactions)
+        (asked,) = await session.interactions()
+        await session.deny(asked.interaction.interaction_id)
+        assert (await turn.finished()).state == "completed"
+        assert [part.text for part in parts_of(session.messages, TextPart)] == ["Hi", "Hello! You said: Hi"]
+        assert [part.error for part in parts_of(session.messages, ToolPart)] == ["denied"]
+
+
+async def test_the_client_example_prints_the_answer_and_approves(readme_server: str) -> None:
+    """What follow.py prints is the answer as it streamed, and how the turn ended."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, EXAMPLES / "follow.py", readme_server, "demo", "Hi", stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    assert printed.decode() == "Hello! You said: Hi\ncompleted\n"
+
+
+@pytest.mark.parametrize("session", ["steering"], indirect=True)
+async def test_the_steering_example_hears_what_is_typed_while_it_works(session: Session) -> None:
+    """An answered question is used, and input that comes meanwhile is absorbed and answered below."""
+    turn = await session.prompt("Paint it")
+    await session.until(lambda: session.info.pending_interactions)
+    (asked,) = await session.interactions()
+    added = await session.prompt("And hurry")
+    await added.accepted()
+    await session.answer(asked.interaction.interaction_id, {"colour": "blue"})
+    assert (await turn.finished()).state == "completed"
+    assert [message.role for message in session.messages] == ["user", "agent", "user", "agent"]
+    texts = [part.text for part in parts_of(session.messages, TextPart)]
+    assert texts[:3] == ["Paint it", "Coat 1. ", "And hurry"]
+    (painting,) = parts_of(session.messages, ActionPart)
+    assert (painting.title, painting.state) == ("Painted", "completed")
+
+
+@pytest.mark.parametrize("session", ["retry"], indirect=True)
+async def test_the_retry_example_leaves_nothing_of_the_failed_attempt(session: Session) -> None:
+    """A step that was abandoned is gone; the one that succeeded is whole."""
+    turn = await session.prompt("What is the answer?")
+    assert (await turn.finished()).state == "completed"
+    assert [part.text for part in parts_of(session.messages[1:], TextPart)] == ["The answer is 42."]
+    assert parts_of(session.messages, ErrorPart) == []

@@ -245,21 +245,28 @@ class InProcessAgents:
             await self._agent(turn)
         except TurnEnded:
             return None
-        except TurnFailed as error:
-            return error
-        except MidstreamError as error:
-            log.warning("agent_refused", code=error.code, error=error.message)
-            return TurnFailed(error.code, error.message)
         except asyncio.CancelledError:
             if not writer.is_running():
                 raise
             # the agent was not stopped: something that it awaited was cancelled
             return TurnFailed("agent_failed", "The agent cancelled itself.")
-        except (Exception, SystemExit) as error:
-            log.exception("agent_failed")
-            what = f"The agent failed with {type(error).__name__}. The server's log has the cause."
-            return TurnFailed("agent_failed", what)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # meant for the process, or for this task
+        except BaseException as error:  # noqa: BLE001  # sys.exit too: nothing an agent does ends the server
+            return _failure(error)
         return None
+
+
+def _failure(error: BaseException) -> TurnFailed:
+    """Return what becomes of the turn of an agent that raised this."""
+    if isinstance(error, TurnFailed):
+        return error
+    if isinstance(error, MidstreamError):
+        log.warning("agent_refused", code=error.code, error=error.message)
+        return TurnFailed(error.code, error.message)
+    log.error("agent_failed", exc_info=error)
+    what = f"The agent failed with {type(error).__name__}. The server's log has the cause."
+    return TurnFailed("agent_failed", what)
 
 
 async def _end(writer: TurnWriter, failed: TurnFailed | None) -> None:

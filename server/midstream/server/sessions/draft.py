@@ -231,7 +231,7 @@ class Draft:
         self.session = structs.replace(self.session, running_turn_id=turn.turn_id if running else UNSET)
 
     def set_phase(self, phase: TurnPhase) -> None:
-        """Move the running turn to a phase, if it is in another; while a person is asked, it waits for them."""
+        """Move the running turn to a phase, if it is in another. While a person is asked, it waits."""
         phase = "waiting-user" if self._pending else phase
         if self.turn is not None and self.turn.phase != phase:
             self.set_turn(structs.replace(self.turn, phase=phase, phase_since=self.now))

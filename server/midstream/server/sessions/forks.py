@@ -21,7 +21,7 @@ from midstream.protocol.transitions import is_open
 from midstream.server.sessions.directory import created, insert_or_find, new_ledger, new_session
 from midstream.server.sessions.endings import ended
 from midstream.server.storage import messages, rows, store
-from midstream.server.storage.records import MessageRow, PartRow, StoredMessage
+from midstream.server.storage.records import MessageRow, PartRow, StoredMessage, View
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Session
@@ -102,14 +102,13 @@ class Forks:
 
     async def _fill(self, session_no: int, session: Session, snapshot: Snapshot, source: Source) -> None:
         """Copy the messages, then show the session."""
+        view = View(session_no=source.session_no, session_id=source.session.session_id)
         for start in range(source.session.first_sequence, source.last + 1, _BATCH):
             read = partial(
                 messages.span,
-                session_no=source.session_no,
-                session_id=source.session.session_id,
+                view=view,
                 start=start,
                 end=min(start + _BATCH - 1, source.last),
-                include_internal=True,
             )
             found = await snapshot.read(read)
             copies = [

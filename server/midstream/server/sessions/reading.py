@@ -14,8 +14,9 @@ from midstream.protocol.calls import Cursor, MessagesParams, Page, VerifyParams,
 from midstream.protocol.digest import message_digest
 from midstream.protocol.errors import NotFound
 from midstream.protocol.frames import MessageEntry, SyncPayload
-from midstream.server.sessions.entries import entry, is_seen
+from midstream.server.sessions.entries import entry
 from midstream.server.storage import messages, rows, store
+from midstream.server.storage.records import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,15 +81,9 @@ class Reading:
     async def message(self, message_id: str, *, include_internal: bool) -> Message:
         """Return one message as it is now. Raises NotFound."""
         found = await self._database.read(
-            partial(
-                messages.message_by_id,
-                session_no=self._session_no,
-                session_id=self._projection.session.session_id,
-                message_id=message_id,
-            )
+            partial(messages.message_by_id, view=self._view(include_internal), message_id=message_id)
         )
-        gone = found is None or found.head.sequence < self._projection.session.first_sequence
-        if found is None or gone or not is_seen(found.head, include_internal=include_internal):
+        if found is None:
             raise NotFound("message", message_id)
         return self._projection.overlay(found)
 
@@ -130,8 +125,7 @@ class Reading:
         Stored messages are digested where they are read, off the event loop.
         """
         opened = set(self._projection.open)
-        start = max(params.from_sequence, self._projection.session.first_sequence)
-        read = self._span(start, params.to_sequence, include_internal=params.include_internal)
+        read = self._span(params.from_sequence, params.to_sequence, include_internal=params.include_internal)
 
         def digest_stored(connection: apsw.Connection) -> list[tuple[int, int, str | None]]:
             return [
@@ -157,17 +151,19 @@ class Reading:
     def _projection(self) -> Projection:
         return self._stream.projection
 
+    def _view(self, include_internal: bool) -> View:  # noqa: FBT001  # it is the view's name
+        session = self._projection.session
+        return View(
+            session_no=self._session_no,
+            session_id=session.session_id,
+            first=session.first_sequence,
+            include_internal=include_internal,
+        )
+
     def _span(
         self, start: int, end: int, *, include_internal: bool = True
     ) -> Callable[[apsw.Connection], list[StoredMessage]]:
-        return partial(
-            messages.span,
-            session_no=self._session_no,
-            session_id=self._projection.session.session_id,
-            start=start,
-            end=end,
-            include_internal=include_internal,
-        )
+        return partial(messages.span, view=self._view(include_internal), start=start, end=end)
 
     def _whole(self, stored: StoredMessage) -> Message:
         live = self._projection.open.get(stored.head.sequence)
@@ -179,12 +175,9 @@ class Reading:
         return await self._database.read(
             partial(
                 messages.page,
-                session_no=self._session_no,
-                session_id=self._projection.session.session_id,
-                first=self._projection.session.first_sequence,
+                view=self._view(include_internal),
                 before=before,
                 limit=limit,
-                include_internal=include_internal,
                 max_bytes=self._limits.page_bytes,
             )
         )
@@ -216,11 +209,8 @@ class Reading:
         found = await self._database.read(
             partial(
                 messages.changed_since,
-                session_no=self._session_no,
-                session_id=projection.session.session_id,
+                view=self._view(include_internal),
                 version=since,
-                first=projection.session.first_sequence,
-                include_internal=include_internal,
                 max_messages=self._limits.page_messages,
                 max_bytes=self._limits.page_bytes,
                 always=[number for number, one in projection.open.items() if one.head.revision > since],

@@ -237,7 +237,7 @@ class Step:
         )
         return TextStream(self._writer, lambda: self._add(part))
 
-    async def tool(
+    async def tool(  # noqa: PLR0913  # each is a field of the part that the agent may give
         self,
         tool_name: str,
         *,

@@ -12,7 +12,8 @@ from msgspec import structs
 from midstream.server.storage.records import EpochEnd, LedgerRow
 
 CEILING_BLOCK = 4_096
-"""Versions by which the ceiling is raised: a gap of this size after a crash, a write of its own per this many deltas."""
+"""Versions by which the ceiling is raised: as large is the gap after a crash, and so many deltas cost one
+write of their own."""
 
 
 class Versions:

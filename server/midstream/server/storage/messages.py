@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
+import json
 from typing import TYPE_CHECKING
 
 from midstream.protocol.model import InteractionPart, Session, Turn
@@ -12,38 +15,30 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from midstream.server.storage.records import StoredMessage
+    from midstream.server.storage.records import StoredMessage, View
 
 _SELECT = f"SELECT {rows.MESSAGE_COLUMNS} FROM messages"
+_IN_VIEW = "session_no = ? AND sequence >= ? AND (visibility = 'visible' OR ?)"
+"""The condition on a row of ``messages`` that a view shows it; takes the values of :func:`_of`."""
 
 
 def page(
-    connection: apsw.Connection,
-    session_no: int,
-    session_id: str,
-    *,
-    first: int,
-    before: int | None,
-    limit: int,
-    include_internal: bool,
-    max_bytes: int,
+    connection: apsw.Connection, view: View, *, before: int | None, limit: int, max_bytes: int
 ) -> tuple[list[StoredMessage], bool]:
     """Return up to ``limit`` messages below ``before``, ascending, and whether there are more below.
 
-    The page ends early at ``max_bytes`` of parts, but holds at least one message. Messages below
-    ``first`` do not exist.
+    The page ends early at ``max_bytes`` of parts, but holds at least one message.
     """
-    seen = "" if include_internal else " AND visibility = 'visible'"
     found = connection.execute(
-        f"{_SELECT} WHERE session_no = ? AND sequence >= ? AND sequence < ?{seen} ORDER BY sequence DESC LIMIT ?",
-        (session_no, first, 2**62 if before is None else before, limit + 1),
+        f"{_SELECT} WHERE {_IN_VIEW} AND sequence < ? ORDER BY sequence DESC LIMIT ?",
+        (*_of(view), 2**62 if before is None else before, limit + 1),
     )
     items: list[StoredMessage] = []
     size = 0
     for row in found:
         if len(items) == limit:
             return items[::-1], True
-        message = _with_parts(connection, session_no, session_id, row)
+        message = _with_parts(connection, view, row)
         size += sum(memoryview(part).nbytes for part in message.parts)
         if items and size > max_bytes:
             return items[::-1], True
@@ -51,32 +46,19 @@ def page(
     return items[::-1], False
 
 
-def span(
-    connection: apsw.Connection,
-    session_no: int,
-    session_id: str,
-    *,
-    start: int,
-    end: int,
-    include_internal: bool,
-) -> list[StoredMessage]:
+def span(connection: apsw.Connection, view: View, *, start: int, end: int) -> list[StoredMessage]:
     """Return the messages with sequences from ``start`` to ``end``, both included."""
-    seen = "" if include_internal else " AND visibility = 'visible'"
     found = connection.execute(
-        f"{_SELECT} WHERE session_no = ? AND sequence BETWEEN ? AND ?{seen} ORDER BY sequence",
-        (session_no, start, end),
+        f"{_SELECT} WHERE {_IN_VIEW} AND sequence BETWEEN ? AND ? ORDER BY sequence", (*_of(view), start, end)
     )
-    return [_with_parts(connection, session_no, session_id, row) for row in found]
+    return [_with_parts(connection, view, row) for row in found]
 
 
 def changed_since(
     connection: apsw.Connection,
-    session_no: int,
-    session_id: str,
+    view: View,
     *,
     version: int,
-    first: int,
-    include_internal: bool,
     max_messages: int,
     max_bytes: int,
     always: Iterable[int] = (),
@@ -86,17 +68,18 @@ def changed_since(
     ``always`` are sequences that changed since in memory only, and are returned whatever the store
     says of their revision.
     """
-    seen = "" if include_internal else " AND visibility = 'visible'"
-    listed = ", ".join(str(int(sequence)) for sequence in always)
+    # by the index of revisions: what changed lately must not cost the length of the conversation
     found = connection.execute(
-        f"{_SELECT} WHERE session_no = ? AND (revision > ? OR sequence IN ({listed})) AND sequence >= ?{seen}"
-        " ORDER BY sequence LIMIT ?",
-        (session_no, version, first, max_messages + 1),
+        f"{_SELECT} WHERE {_IN_VIEW} AND sequence IN ("
+        f"SELECT * FROM (SELECT sequence FROM messages INDEXED BY messages_by_revision"
+        f" WHERE {_IN_VIEW} AND revision > ? LIMIT ?) UNION SELECT value FROM json_each(?))"
+        " ORDER BY sequence",
+        (*_of(view), *_of(view), version, max_messages + 1, json.dumps(list(always))),
     )
     items: list[StoredMessage] = []
     size = 0
     for row in found:
-        message = _with_parts(connection, session_no, session_id, row)
+        message = _with_parts(connection, view, row)
         size += sum(
             memoryview(part).nbytes
             for part, revision in zip(message.parts, message.part_revisions, strict=True)
@@ -108,19 +91,19 @@ def changed_since(
     return items
 
 
-def open_messages(connection: apsw.Connection, session_no: int, session_id: str) -> list[StoredMessage]:
+def open_messages(connection: apsw.Connection, view: View) -> list[StoredMessage]:
     """Return the messages that may still change."""
-    found = connection.execute(f"{_SELECT} WHERE session_no = ? AND is_open ORDER BY sequence", (session_no,))
-    return [_with_parts(connection, session_no, session_id, row) for row in found]
+    found = connection.execute(
+        f"{_SELECT} INDEXED BY messages_open WHERE {_IN_VIEW} AND is_open ORDER BY sequence", _of(view)
+    )
+    return [_with_parts(connection, view, row) for row in found]
 
 
-def message_by_id(
-    connection: apsw.Connection, session_no: int, session_id: str, message_id: str
-) -> StoredMessage | None:
-    """Return one message."""
-    found = connection.execute(f"{_SELECT} WHERE session_no = ? AND message_id = ?", (session_no, message_id))
+def message_by_id(connection: apsw.Connection, view: View, message_id: str) -> StoredMessage | None:
+    """Return one message, or None where the view has none of this id."""
+    found = connection.execute(f"{_SELECT} WHERE {_IN_VIEW} AND message_id = ?", (*_of(view), message_id))
     row = next(iter(found), None)
-    return None if row is None else _with_parts(connection, session_no, session_id, row)
+    return None if row is None else _with_parts(connection, view, row)
 
 
 def find_interaction(
@@ -178,6 +161,10 @@ def list_sessions(
     return [session for session, _ in listed[:limit]], following
 
 
+def _of(view: View) -> tuple[int, int, bool]:
+    return view.session_no, view.first, view.include_internal
+
+
 def _queue(connection: apsw.Connection, session_no: int) -> list[str]:
     found = connection.execute(
         "SELECT message_id FROM inputs WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
@@ -186,11 +173,9 @@ def _queue(connection: apsw.Connection, session_no: int) -> list[str]:
     return [row[0] for row in found]
 
 
-def _with_parts(
-    connection: apsw.Connection, session_no: int, session_id: str, row: rows.Row
-) -> StoredMessage:
+def _with_parts(connection: apsw.Connection, view: View, row: rows.Row) -> StoredMessage:
     parts = connection.execute(
         "SELECT revision, body FROM parts WHERE session_no = ? AND message_sequence = ? ORDER BY sequence",
-        (session_no, row[0]),
+        (view.session_no, row[0]),
     )
-    return rows.read_message(session_id, row, [(part[0], part[1]) for part in parts])
+    return rows.read_message(view.session_id, row, [(part[0], part[1]) for part in parts])

@@ -57,6 +57,15 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     part_revisions: list[int]
 
 
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """Which messages of which session a reader sees. Those below ``first`` do not exist."""
+
+    session_no: int
+    session_id: str
+    first: int = 1
+    include_internal: bool = True
+
+
 class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
     """A message as written. ``is_open``: it streams, or one of its parts is not ended."""
 

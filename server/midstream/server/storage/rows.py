@@ -22,13 +22,13 @@ Row = tuple[Any, ...]
 """A row as apsw gives it; its types are those of the column lists below."""
 
 SESSION_COLUMNS = (
-    "session_id, revision, title, metadata, created_at, updated_at, archived_at, first_sequence, message_count,"
-    " running_turn_id, pending_interactions"
+    "session_id, revision, title, metadata, created_at, updated_at, archived_at, first_sequence,"
+    " message_count, running_turn_id, pending_interactions"
 )
 LEDGER_COLUMNS = "version, ceiling, epoch, generation, dirty, cleared_version, last_time"
 MESSAGE_COLUMNS = (
-    "sequence, message_id, turn_id, revision, created_version, role, visibility, state, created_at, updated_at,"
-    " origin"
+    "sequence, message_id, turn_id, revision, created_version, role, visibility, state, created_at,"
+    " updated_at, origin"
 )
 INPUT_COLUMNS = "message_id, content_hash, subject, delivery, state, turn_id, accepted, parts"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
 from typing import TYPE_CHECKING
 
 from midstream.protocol.model import Session
 from midstream.server.storage import rows
 from midstream.server.storage.messages import open_messages
-from midstream.server.storage.records import EpochEnd, InputRow, LedgerRow, LoadedSession, SessionWrite
+from midstream.server.storage.records import EpochEnd, InputRow, LedgerRow, LoadedSession, SessionWrite, View
 
 if TYPE_CHECKING:
     import apsw
@@ -76,7 +78,7 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
         session=session,
         ledger=rows.read_ledger(row[12:]),
         turn=turn,
-        open_messages=open_messages(connection, session_no, session_id),
+        open_messages=open_messages(connection, View(session_no=session_no, session_id=session_id)),
         queue=queue,
     )
 
@@ -84,7 +86,8 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
 def queued_inputs(connection: apsw.Connection, session_no: int) -> list[InputRow]:
     """Return the session's queue, in order."""
     found = connection.execute(
-        f"SELECT {rows.INPUT_COLUMNS} FROM inputs WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
+        f"SELECT {rows.INPUT_COLUMNS} FROM inputs"
+        " WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
         (session_no,),
     )
     return [rows.read_input(row) for row in found]

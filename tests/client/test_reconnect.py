@@ -17,6 +17,7 @@ from midstream.client.reconnect import (
     Reconnect,
     SendPing,
     comes_back,
+    full_jitter,
 )
 from tests.clock import ManualClock
 
@@ -69,17 +70,14 @@ class Driver:
 @given(seed=st.integers(0, 2**32), attempts=st.integers(1, 200))
 def test_each_pause_is_within_a_bound_that_doubles_up_to_thirty_seconds(seed: int, attempts: int) -> None:
     """The nth pause lies between 0 and the smaller of 0.5 s times 2 to the n and 30 s."""
-    backoff = Backoff(Random(seed), first_s=0.5, limit_s=30.0)
+    backoff = Backoff(Random(seed))
     for attempt in range(attempts):
         assert 0.0 <= backoff.pause() <= min(30.0, 0.5 * 2**attempt)
 
 
 def test_pauses_are_spread_over_their_whole_range() -> None:
     """Full jitter: a thousand clients that lost one server come back all over the range, not together."""
-    pauses: list[float] = []
-    for seed in range(1000):
-        backoff = Backoff(Random(seed), first_s=8.0, limit_s=30.0)
-        pauses.append(backoff.pause())
+    pauses = [full_jitter(Random(seed), attempt=4) for seed in range(1000)]
     for tenth in range(10):
         share = sum(1 for pause in pauses if tenth * 0.8 <= pause < (tenth + 1) * 0.8)
         assert 50 < share < 150
@@ -292,6 +290,24 @@ def test_a_wall_clock_that_goes_back_means_nothing() -> None:
     driver.clock.skew_wall(-600_000)
     assert driver.poll() == []
     assert driver.core.phase is Phase.OPEN
+
+
+@given(starts=st.lists(st.floats(0, 20), min_size=1, max_size=5), wall_ms=st.integers(-5000, 5000))
+def test_what_is_due_at_a_deadline_is_done_at_it(starts: list[float], wall_ms: int) -> None:
+    """A deadline never comes again: no rounding of time lets it wait for itself without end."""
+    driver = Driver()
+    driver.welcomed()
+    driver.clock.skew_wall(wall_ms)
+    for start in starts:
+        driver.clock.advance(start)
+        driver.core.received(driver.clock.now())
+        for _ in range(5):
+            deadline = driver.core.deadline
+            assert deadline is not None
+            effects = driver.core.poll(deadline, driver.clock.wall_ms())
+            assert effects or (driver.core.deadline or 0) > deadline
+            if driver.core.phase is not Phase.OPEN:
+                return
 
 
 class Weather(RuleBasedStateMachine):

@@ -213,13 +213,13 @@ class Reconnect:
             return self._drop("the server is going away")
         if self._probe and now >= self._probe[1]:
             return self._drop(f"no answer within {self._policy.probe_s:g} s after the machine slept")
-        silence = now - self._received_at
-        if silence >= 2 * self._heartbeat_s:
+        # compared as the deadline is computed: with now - received, a rounding could put it off without end
+        if now >= self._received_at + 2 * self._heartbeat_s:
             return self._drop(f"nothing was received for two heartbeats ({2 * self._heartbeat_s:g} s)")
         if slept and self._probe is None:
             self._probe = (self._nonce, now + self._policy.probe_s)
             return self._ping()
-        if silence >= self._heartbeat_s and not self._pinged:
+        if now >= self._received_at + self._heartbeat_s and not self._pinged:
             self._pinged = True
             return self._ping()
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -295,6 +295,16 @@ class Session:
         """Stop following the session, for all who share this object. It goes on at the server."""
         self._subscription.close()
 
+    async def until(self, condition: Callable[[], object], timeout: float | None = None) -> None:  # noqa: ASYNC109 - the error says what is in the way
+        """Wait until ``condition()`` is true; it is asked now, and after each frame and change of state.
+
+        Raises:
+            TimedOut: not within ``timeout`` seconds.
+            SessionClosed: the session closed, and it is not true.
+
+        """
+        await self._until(condition, "What was waited for", timeout)
+
     async def until_live(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the error says what is in the way
         """Wait until the replica is equal to the server.
 
@@ -303,18 +313,16 @@ class Session:
             MidstreamError: the session closed.
 
         """
+        await self._until(lambda: self.state == "live", f"The sync of session {self.session_id!r}", timeout)
 
+    async def _until(self, condition: Callable[[], object], what: str, seconds: float | None) -> None:
         def look() -> bool | None:
-            if self.state == "closed":
-                raise self.error or SessionClosed(self.session_id, "closed by this client")
-            return True if self.state == "live" else None
+            if condition():
+                return True
+            self._check_open()
+            return None
 
-        await self._subscription.changed.until(
-            look,
-            what=f"The sync of session {self.session_id!r}",
-            timeout=timeout,
-            problem=lambda: self.problem,
-        )
+        await self._subscription.changed.until(look, what=what, timeout=seconds, problem=lambda: self.problem)
 
     @property
     def _law(self) -> Replica:

@@ -88,6 +88,7 @@ class Subscription:
         self.error: MidstreamError | None = None
         """Why it is closed, where nobody asked for it."""
         self.changed = Waiters()
+        """Told of every frame and every state."""
         self.states: Fanout[SessionState] = Fanout(100)
         self.on_news: Callable[[bool], None] = lambda _: None
         """Called after a sync (True) and after a change that is more than text (False)."""
@@ -131,6 +132,7 @@ class Subscription:
             self._news(synced=True)
         elif _is_news(outcome):
             self._news(synced=False)
+        self.changed.notify()
 
     def ended(self, frame: Closed) -> None:
         """Learn that the server ended the subscription."""

@@ -78,7 +78,7 @@ class MalformedFrame(MidstreamError):
     def __init__(self, problem: str) -> None:
         """Say what is broken."""
         super().__init__(
-            f"This is no frame: {problem}. Send one array with a string tag as one message (SPEC 3)."
+            f"This is no frame: {problem}. Send one array with a string tag as one message (SPEC 3.2)."
         )
 
 

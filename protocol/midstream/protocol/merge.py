@@ -145,14 +145,12 @@ class Replica:
             return self._reset(payload)
         if self.stage in {Stage.NEW, Stage.LOST} or self._is_foreign(payload.session):
             return self._lose(self._missing())
+        if payload.version <= self.version:
+            self.stage = Stage.LIVE
+            return Ignored()
         since = payload.from_version
         if since is UNSET or since > self.version:
             return self._gap(payload.version if since is UNSET else since)
-        if payload.version <= self.version:
-            if payload.version == self.version and payload.epoch == self.epoch:
-                self.durable = max(self.durable, payload.durable)
-            self.stage = Stage.LIVE
-            return Ignored()
         below = self._first_sequence(payload.session)
         steps = self._window.plan(payload.messages, version=None, since=since, below=below)
         if isinstance(steps, Gap):

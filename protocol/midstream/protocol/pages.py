@@ -1,4 +1,4 @@
-"""Pages of earlier messages: whether one fits a replica, and how it is brought up to date (SPEC 4.2)."""
+"""Pages of earlier messages: whether one fits a replica, and how it is brought up to date (SPEC 4.4)."""
 
 from __future__ import annotations
 

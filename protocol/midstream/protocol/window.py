@@ -1,4 +1,4 @@
-"""The messages that a replica holds: one contiguous range, and how entries merge into it (SPEC 4.3, 4.4).
+"""The messages that a replica holds: one contiguous range, and how entries merge into it (SPEC 4.4).
 
 Whatever changes several messages is planned first, which changes nothing, and then carried out
 whole: so a reader never sees half of it, and a gap leaves everything as it was.

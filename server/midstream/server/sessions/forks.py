@@ -6,6 +6,7 @@ becomes visible as a whole with its last batch.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,7 @@ from midstream.protocol.transitions import is_open
 from midstream.server.sessions.directory import created, insert_or_find, new_ledger, new_session
 from midstream.server.sessions.endings import ended
 from midstream.server.storage import messages, rows, store
+from midstream.server.storage.database import SNAPSHOTS
 from midstream.server.storage.records import MessageRow, PartRow, StoredMessage, View
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ _BATCH = 100
 """Messages of a batch: other sessions' commits pass between two."""
 
 
+_AT_ONCE = SNAPSHOTS
+"""Forks at a time; others wait here, where they hold up nobody."""
+
+
 class Forks:
     """Makes forks."""
 
@@ -42,6 +48,7 @@ class Forks:
         """Copy from the loops that ``loop_of`` finds."""
         self._services = services
         self._loop_of = loop_of
+        self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def fork(self, command: Command) -> msgspec.Struct:
         """Copy a session up to and with a message, or all of it.
@@ -53,7 +60,8 @@ class Forks:
 
         """
         params = cast("calls.ForkParams", command.params)
-        async with contextlib.AsyncExitStack() as stack:
+        # a slot first: a loop that waited for a snapshot would hold up its session
+        async with self._slots, contextlib.AsyncExitStack() as stack:
 
             async def hold(state: LoadedState) -> tuple[Snapshot, Source]:
                 """Hold the store and the live messages at one version."""

@@ -1,0 +1,88 @@
+"""A registry that holds no sessions: it notes what it is asked, and answers when a test says so."""
+
+import asyncio
+
+from midstream.protocol.calls import EmptyResult, SubscribeResult
+from midstream.protocol.frames import Delta
+from midstream.server.connections.subscription import Subscription
+from midstream.server.sessions.broadcast import Broadcast
+from midstream.server.sessions.commands import Command, Subscriber
+from tests.server.connections.readers import CHANNEL, EPOCH, sync
+
+
+class Notes:
+    """A :class:`~midstream.server.connections.calls.Registry` for tests of connections.
+
+    Commands wait in ``posted`` until they are answered; with ``at_once`` they are answered as they
+    come: a ``subscribe`` by a sync at the current version, all else by an empty result.
+    """
+
+    def __init__(self, *, at_once: bool = False) -> None:
+        """Begin with nothing asked."""
+        self.posted: list[tuple[str, Command]] = []
+        self.left: list[tuple[str, Subscriber]] = []
+        self.subscribers: dict[str, list[Subscriber]] = {}
+        self.refusal: Exception | None = None
+        self.version = 10
+        self.resynced: list[str] = []
+        self.something = asyncio.Event()
+        self._at_once = at_once
+
+    def post(self, session_id: str, command: Command) -> None:
+        """Note a command."""
+        if self.refusal:
+            raise self.refusal
+        self.posted.append((session_id, command))
+        self.something.set()
+        if self._at_once:
+            self.answer(command)
+
+    def post_global(self, command: Command) -> None:
+        """Note a command of no session."""
+        self.post("", command)
+
+    def resync(self, session_id: str, subscriber: Subscriber) -> None:
+        """Bring a subscriber up, later, as a session does."""
+        self.resynced.append(session_id)
+        asyncio.get_running_loop().call_soon(self._bring_up, subscriber)
+
+    def leave(self, session_id: str, subscriber: Subscriber) -> None:
+        """Let a subscriber go."""
+        self.left.append((session_id, subscriber))
+        if subscriber in self.subscribers.get(session_id, []):
+            self.subscribers[session_id].remove(subscriber)
+        self.something.set()
+
+    def answer(self, command: Command) -> None:
+        """Answer a command as a session would."""
+        if command.method == "subscribe":
+            assert isinstance(command.subscriber, Subscription)
+            self.subscribers.setdefault(command.subscriber.session_id, []).append(command.subscriber)
+            command.reply(SubscribeResult(channel=CHANNEL, sync=sync(self.version)))
+        else:
+            command.reply(EmptyResult())
+
+    def publish(self, session_id: str, text: str) -> None:
+        """Publish a delta to all subscribers of a session."""
+        self.version += 1
+        frame = Delta(CHANNEL, self.version, 0, 1, 1, text)
+        broadcast = Broadcast(version=self.version, durable=0, epoch=EPOCH, full=frame)
+        for subscriber in self.subscribers.get(session_id, []):
+            subscriber.publish(broadcast)
+
+    async def until_posted(self, count: int) -> Command:
+        """Wait until so many commands came, and return the last of these."""
+        while len(self.posted) < count:
+            self.something.clear()
+            await self.something.wait()
+        return self.posted[count - 1][1]
+
+    async def until_left(self, count: int) -> None:
+        """Wait until so many subscribers were let go."""
+        while len(self.left) < count:
+            self.something.clear()
+            await self.something.wait()
+
+    def _bring_up(self, subscriber: Subscriber) -> None:
+        if subscriber.behind and subscriber.cursor is not None:
+            subscriber.bring_up(sync(self.version, since=subscriber.cursor.version))

@@ -30,8 +30,8 @@ class Shape:
     """How a link carries bytes.
 
     Attributes:
-        latency: the least and the greatest time one way, in seconds, drawn anew for each write. Order is kept
-            all the same.
+        latency: the least and the greatest time one way, in seconds, drawn anew for each write. What would
+            overtake waits for what is before it.
         bandwidth: bytes a second each way; `None` is no limit.
         capacity: bytes that fit between the two programs each way (what real kernels buffer on both sides and
             what is on the wire). What does not fit stays in the sender's write buffer.
@@ -100,7 +100,6 @@ class Pipe:
         self._queue: deque[tuple[float, bytes | None]] = deque()
         self._held = 0
         self._wire_free = 0.0
-        self._last_due = 0.0
         self._handle: asyncio.Handle | None = None
         self._dark = self._stalled = self._broken = False
         self._source: Source
@@ -137,6 +136,13 @@ class Pipe:
 
     # What the sink does
 
+    @property
+    def unread(self) -> bool:
+        """Whether bytes have arrived that the sink has not taken."""
+        return (
+            not self._dark and bool(self._queue) and self._queue[0][0] <= self._loop.time() and self._held > 0
+        )
+
     def kick(self) -> None:
         """Look again whether something can be delivered: the sink reads again, or is gone."""
         if self._sink.gone and not self._dark and self._queue and self._queue[0][0] <= self._loop.time():
@@ -156,7 +162,6 @@ class Pipe:
             self._dark = False
             earliest = self._loop.time() + self._rng.uniform(*self.shape.latency)
             self._queue = deque((max(due, earliest), item) for due, item in self._queue)
-            self._last_due = max(self._last_due, earliest)
             self._schedule()
 
     def stall(self) -> None:
@@ -186,7 +191,6 @@ class Pipe:
         if item and self.shape.bandwidth is not None:
             self._wire_free = max(now, self._wire_free) + len(item) / self.shape.bandwidth
             due += self._wire_free - now
-        self._last_due = due = max(due, self._last_due)
         self._queue.append((due, item))
         self._schedule()
 

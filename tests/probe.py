@@ -1,6 +1,7 @@
 """A protocol that writes down everything its transport does with it."""
 
 import asyncio
+from collections.abc import Callable
 
 
 class Probe(asyncio.Protocol):
@@ -11,12 +12,14 @@ class Probe(asyncio.Protocol):
             because how a stream is cut into pieces means nothing.
         error: what `connection_lost` was told.
         keep_open: what `eof_received` returns.
+        on_resume: called by `resume_writing`.
     """
 
     def __init__(self, *, keep_open: bool = False) -> None:
         self.events: list[str] = []
         self.error: Exception | None = None
         self.keep_open = keep_open
+        self.on_resume: Callable[[], None] = lambda: None
         self.made = asyncio.Event()
         self.ended = asyncio.Event()
         self.lost = asyncio.Event()
@@ -76,3 +79,4 @@ class Probe(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Record it."""
         self.events.append("resume")
+        self.on_resume()

@@ -28,7 +28,7 @@ async def chatter(loop: SimLoop) -> None:
     """Write randomly from both ends, pausing readers at random, and check that both streams arrive whole."""
     rng = loop.random
     shape = Shape(
-        latency=(0.0, 0.02),
+        latency=rng.choice([(0.0, 0.02), (0.0, 0.0)]),
         bandwidth=rng.choice([None, 50_000.0]),
         capacity=rng.choice([64, 4096]),
         split=0.3,
@@ -101,6 +101,8 @@ def test_a_cut_loses_what_is_in_flight_and_tells_both_ends() -> None:
         link.cut(client=0.0, server=30.0)
         await client.lost.wait()
         assert loop.time() == start
+        server.transport.pause_reading()
+        server.transport.resume_reading()
         await server.lost.wait()
         assert loop.time() == start + 30.0
         assert server.received == b""
@@ -152,6 +154,37 @@ def test_a_reset_is_noticed_by_an_end_that_does_not_read() -> None:
         link.reset("server")
         await client.lost.wait()
         assert client.received == b""
+
+    run(scenario, 1)
+
+
+def test_who_closes_without_reading_what_has_arrived_sends_a_reset() -> None:
+    """Unread bytes turn the end of the stream into a reset, as in TCP."""
+
+    async def scenario(loop: SimLoop) -> None:
+        _, client, server = connected(loop)
+        client.transport.pause_reading()
+        server.transport.write(b"unread")
+        await asyncio.sleep(1)
+        client.transport.close()
+        await server.lost.wait()
+        assert server.events == ["made", "lost"]
+        assert isinstance(server.error, ConnectionResetError)
+
+    run(scenario, 1)
+
+
+def test_bytes_in_flight_to_an_end_that_closes_are_answered_with_a_reset() -> None:
+    """Also where that end had paused reading, and the sender would go on writing for ever."""
+
+    async def scenario(loop: SimLoop) -> None:
+        _, client, server = connected(loop)
+        server.keep_open = True
+        client.transport.pause_reading()
+        server.transport.write(b"too late")
+        client.transport.close()
+        await server.lost.wait()
+        assert isinstance(server.error, ConnectionResetError)
 
     run(scenario, 1)
 

@@ -48,6 +48,25 @@ def test_a_stalled_reader_fills_the_capacity_then_the_write_buffer_and_pauses_th
     run(scenario, 1)
 
 
+def test_a_writer_is_resumed_at_its_low_water_mark() -> None:
+    """While the buffer drains slowly, the protocol stays paused until no more than the low mark is left."""
+
+    async def scenario(loop: SimLoop) -> None:
+        _, client, server = connected(loop, Shape(latency=(0.0, 0.0), bandwidth=100.0, capacity=CAPACITY))
+        server.transport.set_write_buffer_limits(high=500, low=150)
+        at_resume: list[tuple[float, int]] = []
+        server.on_resume = lambda: at_resume.append((loop.time(), server.transport.get_write_buffer_size()))
+        start = loop.time()
+        for _ in range(16):
+            server.transport.write(bytes(100))
+        assert server.events == ["made", "pause"]
+        await client.read(1600)
+        ((when, left),) = at_resume
+        assert (round(when - start, 3), left) == (5.0, 100)
+
+    run(scenario, 1)
+
+
 def test_a_paused_reader_holds_bytes_back_and_gets_all_of_them_later() -> None:
     """`pause_reading` is real: nothing is received until `resume_reading`."""
 
@@ -161,6 +180,19 @@ async def half_close_then_answer(client: Probe, server: Probe) -> None:
     server.transport.close()
 
 
+async def half_close_behind_much(client: Probe, server: Probe) -> None:
+    """End one direction while most of it is still in the write buffer."""
+    server.keep_open = True
+    server.transport.pause_reading()
+    client.transport.set_write_buffer_limits(high=0)
+    client.transport.write(bytes(20_000_000))
+    client.transport.write_eof()
+    server.transport.resume_reading()
+    await server.ended.wait()
+    server.transport.write(b"answer")
+    server.transport.close()
+
+
 async def abort_with_nothing_pending(client: Probe, server: Probe) -> None:
     """Abort one end after an exchange."""
     client.transport.write(b"ping")
@@ -207,6 +239,7 @@ async def converse(script: Script) -> tuple[list[str], list[str], int, int]:
     [
         close_after_writing,
         half_close_then_answer,
+        half_close_behind_much,
         abort_with_nothing_pending,
         close_from_both_ends,
         pause_while_closing,

@@ -315,8 +315,6 @@ class LinkTransport(asyncio.Transport):
             self._loop.call_soon(self._call_lost, exc, context=self.context)
 
     def _call_lost(self, exc: Exception | None) -> None:
-        if self._gone:
-            return
         try:
             if self._started:
                 self._protocol.connection_lost(exc)
@@ -328,7 +326,7 @@ class LinkTransport(asyncio.Transport):
         if self._gone:
             return
         self._gone = True
-        if self._resetting:
+        if self._resetting or self._in.unread:
             self._out.reset()
         else:
             self._finish()

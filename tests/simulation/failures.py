@@ -19,3 +19,7 @@ class TasksLeft(SimulationFailure):
 
 class ErrorUnhandled(SimulationFailure):
     """An exception reached the loop's handler, or a task failed and nobody asked why."""
+
+
+class LawBroken(SimulationFailure):
+    """What happened contradicts what the protocol promises. The text says each contradiction."""

@@ -127,7 +127,6 @@ class SimServer(asyncio.AbstractServer):
             for waiter in self._waiters:
                 if not waiter.done():
                     waiter.set_result(None)
-            self._waiters.clear()
 
 
 class Network:

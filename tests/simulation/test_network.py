@@ -5,6 +5,7 @@ from contextvars import ContextVar
 
 import pytest
 
+from tests.link import Shape
 from tests.probe import Probe
 from tests.simulation.host import Host
 from tests.simulation.network import SYN_TIMEOUT
@@ -268,6 +269,10 @@ def test_a_connection_runs_in_the_context_of_its_listener_and_not_of_its_client(
     """Context variables do not leak from one end of a connection to the other."""
 
     class Witness(Probe):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self.events.append(WHO.get())
+
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self.events.append(WHO.get())
@@ -283,10 +288,27 @@ def test_a_connection_runs_in_the_context_of_its_listener_and_not_of_its_client(
             await far.read(1)
             far.transport.write(b"y")
             await near.read(1)
-            assert (far.events, near.events) == (["made", "data", "server"], ["made", "data", "client"])
+            assert far.events == ["made", "server", "data", "server"]
+            assert near.events == ["made", "client", "data", "client"]
             near.transport.close()
 
     run(scenario, 1)
+
+
+def test_bytes_that_are_quicker_than_the_acceptance_wait_for_it() -> None:
+    """Without any latency, what a client writes at once is received after `connection_made`, in any order."""
+
+    async def scenario(loop: SimLoop) -> None:
+        loop.network.shape = Shape(latency=(0.0, 0.0))
+        far = Probe()
+        async with await listening(loop, far):
+            transport, _ = await loop.create_connection(Probe, *PLACE)
+            transport.write(b"first")
+            assert await far.read(5) == b"first"
+            transport.close()
+
+    for seed in range(100):
+        run(scenario, seed)
 
 
 def test_new_links_can_be_prepared_before_a_byte_moves() -> None:

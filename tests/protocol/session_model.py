@@ -210,16 +210,22 @@ class SessionModel:
     def restart(self, *, clean: bool) -> None:
         """End the epoch, frames not yet sent included, and begin the next with a change.
 
-        After a crash only what was committed is left, and the messages that streamed are closed.
+        After a crash only what was committed is left. The messages that streamed are closed, and
+        those that lost something get the new revision.
         """
+        live = self.state.messages
         if clean:
             self.stored, self.durable = self.state, self.version
         else:
             self.version += 100
-        streaming = [m for m in self.stored.messages.values() if m.state == "streaming"]
         self.state = self.stored
         self.epoch = f"e{int(self.epoch[1:]) + 1}"
-        self.publish(messages=[self._closed(m) for m in streaming], session=self.stored.session)
+        changed = [
+            self._closed(m) if m.state == "streaming" else m
+            for m in self.stored.messages.values()
+            if m.state == "streaming" or m.revision != live[m.sequence].revision
+        ]
+        self.publish(messages=changed, session=self.stored.session)
         self.frames = {False: [], True: []}
 
     def _closed(self, message: Message) -> Message:

@@ -331,7 +331,7 @@ class Conversation:
             self.subscribe(None)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(schedule=schedules, internal=st.booleans(), history=st.integers(0, 9))
 @example(schedule=[(name, 3, 7) for name in WEIGHTS], internal=True, history=3)
 def test_a_replica_is_the_session_at_its_version_whatever_the_link_does(

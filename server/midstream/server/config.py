@@ -81,6 +81,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a connection may owe a sync before it is cut: by then its reader has stalled."""
     idle_seconds: Annotated[int, Meta(ge=0)] = 60
     """Seconds that a session stays loaded with nobody there and nothing to do: loading again is cheap."""
+    history_bytes: Annotated[int, Meta(ge=0)] = 1024 * 1024
+    """Bytes of recent changes that each loaded session keeps, from which a reader that missed a little is
+    served without the disk. 0 keeps none: then every reconnect reads the changed messages."""
     drain_seconds: Annotated[int, Meta(ge=0)] = 10
     """Seconds that connections get to leave by themselves when the server drains."""
     log_format: LogFormat = "auto"

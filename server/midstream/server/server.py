@@ -129,6 +129,7 @@ class Server:
                 settings=Settings(
                     limits=config.limits,
                     tick_seconds=config.tick_ms / 1000,
+                    history_bytes=config.history_bytes,
                     idle_seconds=config.idle_seconds,
                 ),
             )

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import UNSET, structs
 
-from midstream.protocol.errors import IllegalTransition, LimitExceeded
+from midstream.protocol.errors import IllegalTransition, InvalidRequest, LimitExceeded
 from midstream.protocol.model import InteractionPart, Message, Part, Role, Turn, TurnPhase, Visibility
 from midstream.protocol.parts import check_part
 from midstream.protocol.transitions import check_update
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class DraftMessage:
     """One message of a draft: the parts it sets lie over those that are there."""
 
-    __slots__ = ("_base", "bodies", "count", "head", "parts", "size")
+    __slots__ = ("_base", "_kept", "bodies", "count", "head", "parts", "size")
 
     def __init__(self, head: Message, base: OpenMessage | None) -> None:
         """Start from what is there, or from nothing."""
@@ -39,6 +40,8 @@ class DraftMessage:
         self.bodies: dict[int, bytes] = {}
         self.size = sum(base.sizes) if base else 0
         self._base = base
+        self._kept = self.count
+        """Parts of ``base`` that have not been dropped; a later one of the same place is another part."""
 
     @property
     def created_version(self) -> int | None:
@@ -49,7 +52,7 @@ class DraftMessage:
         """Return a part as the draft has it. Raises IndexError where there is none."""
         if sequence in self.parts:
             return self.parts[sequence]
-        if self._base is None or sequence > self.count:
+        if self._base is None or not 1 <= sequence <= self._kept:
             raise IndexError(sequence)
         return self._base.live.part(sequence)
 
@@ -70,12 +73,12 @@ class DraftMessage:
             self.parts.pop(sequence, None)
             self.bodies.pop(sequence, None)
         self.count = count
+        self._kept = min(self._kept, count)
 
     def _size_of(self, sequence: int) -> int:
         if sequence in self.bodies:
             return len(self.bodies[sequence])
-        known = self._base.sizes if self._base else []
-        return known[sequence - 1] if sequence <= len(known) else 0
+        return self._base.sizes[sequence - 1] if self._base and sequence <= self._kept else 0
 
 
 class Draft:
@@ -295,7 +298,9 @@ class Draft:
     def _set(self, message: DraftMessage, part: Part, before: Part | None) -> None:
         check_part(message.head.role, part)
         body = rows.encode(part)
-        message.set_part(part, body)
+        # what is kept is read back from what is stored: no agent can change it later, and no wrong
+        # type gets into the store, where it would make the whole session unreadable
+        message.set_part(_read_back(body), body)
         self._count_pending(before, part)
         if len(body) > self.limits.part_bytes and not self.is_ending:
             raise LimitExceeded("part_bytes", self.limits.part_bytes, len(body))
@@ -304,6 +309,14 @@ class Draft:
 
     def _count_pending(self, before: Part | None, after: Part | None) -> None:
         self._pending += _is_pending(after) - _is_pending(before)
+
+
+def _read_back(body: bytes) -> Part:
+    try:
+        return rows.read_part(body)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise InvalidRequest(path.strip(".`"), problem) from error
 
 
 def _is_pending(part: Part | None) -> int:

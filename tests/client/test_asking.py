@@ -117,6 +117,41 @@ async def test_without_a_connection_what_must_not_come_late_is_not_sent(stage: S
     assert await link.is_quiet()
 
 
+@in_simulation
+async def test_while_connecting_what_must_not_come_late_is_not_sent(stage: Stage) -> None:
+    """An attempt that is under way is no connection: the stop does not wait for it to succeed."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(), conversation)
+    port = stage.peer.port
+    await stage.peer.stop()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(mute, "127.0.0.1", port):
+        await session.until(lambda: session.state == "connecting")
+        with pytest.raises(ConnectionLost, match="was not sent"):
+            await session.stop()
+        await session.until(lambda: session.state == "offline")
+    await stage.peer.start(port)
+    link = await stage.peer.accept()
+    await stage.sync(link, conversation)
+    assert await link.is_quiet()
+
+
+@on_every_network
+async def test_an_overloaded_server_is_not_asked_again_for_what_is_not_harmless(stage: Stage) -> None:
+    """Whoever asked is told, and decides."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(), conversation)
+    updating = asyncio.ensure_future(session.update(title="x"))
+    await (await link.asked("sessions.update")).error(Overloaded("Too much at once."))
+    with pytest.raises(Overloaded):
+        await updating
+    assert await link.is_quiet()
+
+
 @on_every_network
 async def test_an_answer_to_an_interaction_is_repeated_until_it_is_heard(stage: Stage) -> None:
     """The winner's retry gets the same result."""
@@ -204,6 +239,24 @@ async def test_a_call_without_an_answer_times_out_and_a_late_answer_is_ignored(s
     assert asked.id != late.id
     await asked.result(SessionResult(session=conversation.session, epoch=conversation.epoch, version=1))
     assert await again == conversation.session
+
+
+@in_simulation
+async def test_a_call_that_nobody_waits_for_any_more_is_not_sent_later(stage: Stage) -> None:
+    """It timed out, or was cancelled, while there was no connection."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(call_timeout=0.001), conversation)
+    stage.peer.statuses = [HTTPStatus.SERVICE_UNAVAILABLE] * 4
+    link.drop()
+    await session.until(lambda: session.state == "offline")
+    cancelled = asyncio.ensure_future(session.stop("t1"))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(TimedOut):
+        await session.interactions()
+    link = await stage.peer.accept()
+    await stage.sync(link, conversation)
+    assert await link.is_quiet()
 
 
 @on_every_network

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec import UNSET
 
 from midstream.client import NotFound, SessionClosed
 from midstream.protocol.calls import CreateParams, Cursor, SessionResult, SubscribeParams
@@ -220,6 +221,59 @@ async def test_a_server_that_cannot_serve_the_session_now_is_asked_again(stage: 
     assert (await opening).state == "live"
 
 
+@in_simulation
+async def test_a_pause_before_subscribing_ends_with_its_connection(stage: Stage) -> None:
+    """The new connection subscribes at once, and the pause of the old one brings no second subscription."""
+    conversation = Conversation()
+    opening = asyncio.ensure_future(stage.client().session("s", timeout=None))
+    link = await stage.peer.accept()
+    for _ in range(8):
+        await (await link.asked("subscribe")).error(Unavailable("The storage failed. Try again later."))
+    link.drop()
+    link = await stage.peer.accept()
+    await stage.sync(link, conversation)
+    session = await opening
+    for _ in range(4):
+        await asyncio.sleep(14)
+        assert await link.is_quiet()
+    assert session.state == "live"
+
+
+@on_every_network
+async def test_an_answer_that_comes_after_the_close_changes_nothing(stage: Stage) -> None:
+    """A closed session stays closed, though its subscription was under way."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(), conversation)
+    conversation.titled("lost")
+    await link.send(conversation.titled("seen"))
+    asked = await link.asked("subscribe")
+    await session.close()
+    await answer_subscribe(asked, conversation)
+    await link.send(conversation.titled("after"))
+    await link.asked("unsubscribe")
+    assert await link.is_quiet()
+    assert session.state == "closed"
+    assert session.info.title is UNSET
+
+
+@on_every_network
+async def test_a_session_is_shared_only_by_those_who_want_the_same_view(stage: Stage) -> None:
+    """Another `include_internal` is refused while it is open; a closed session is opened anew."""
+    conversation = Conversation()
+    client = stage.client()
+    session, link = await stage.opened(client, conversation)
+    with pytest.raises(ValueError, match="include_internal"):
+        await client.session("s", include_internal=True)
+    await session.close()
+    await link.asked("unsubscribe")
+    opening = asyncio.ensure_future(client.session("s", include_internal=True))
+    params = await stage.sync(link, conversation)
+    assert params.include_internal
+    again = await opening
+    assert again is not session
+    assert again.include_internal
+
+
 @on_every_network
 async def test_a_session_that_does_not_exist_is_an_error_or_is_created(stage: Stage) -> None:
     """Without `create` the error is raised; with it the session is made under a key, and subscribed."""
@@ -326,6 +380,7 @@ async def test_a_replica_that_has_grown_too_large_begins_anew_between_turns(stag
         await link.send(conversation.user(str(number), turn_id=f"t{number}"))
     await session.until(lambda: session.version == conversation.version)
     assert len(session.messages) == 5
+    assert await link.is_quiet()
     await link.send(conversation.ends("t4"))
     asked = await link.asked("subscribe")
     params = asked.as_(SubscribeParams)

@@ -342,6 +342,25 @@ async def test_switching_between_sessions_mixes_nothing(stage: Stage) -> None:
 
 
 @on_every_network
+async def test_a_new_connection_subscribes_before_it_repeats_anything(stage: Stage) -> None:
+    """All sessions are on their way to live before calls of old take their places."""
+    client = stage.client()
+    first, second = Conversation("a", channel=1), Conversation("b", channel=2)
+    session, link = await stage.opened(client, first)
+    opening = asyncio.ensure_future(client.session("b"))
+    await stage.sync(link, second)
+    await opening
+    reading = asyncio.ensure_future(session.interactions())
+    await link.asked("interactions")
+    link.drop()
+    link = await stage.peer.accept()
+    subscribed = [await link.asked("subscribe") for _ in range(2)]
+    assert [asked.as_(SubscribeParams).session_id for asked in subscribed] == ["a", "b"]
+    await link.asked("interactions")
+    reading.cancel()
+
+
+@on_every_network
 async def test_a_sync_that_nobody_asked_for_is_applied(stage: Stage) -> None:
     """A slow reader, or a new epoch, gets a sync in place of single frames."""
     conversation = Conversation()

@@ -251,10 +251,9 @@ class Subscription:
 
 
 def _is_news(outcome: Outcome) -> bool:
-    """Say whether more than text changed."""
-    return isinstance(outcome, Applied) and any(
-        not isinstance(change, Appended) for change in outcome.changes
-    )
+    """Say whether more than text changed; asked for every frame, so it looks at no more than it must."""
+    changes = outcome.changes if isinstance(outcome, Applied) else ()
+    return bool(changes) and not (len(changes) == 1 and isinstance(changes[0], Appended))
 
 
 def _problem(method: str, answer: Answer) -> MidstreamError:

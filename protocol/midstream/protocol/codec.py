@@ -29,7 +29,7 @@ from midstream.protocol.errors import (
 from midstream.protocol.frames import Call, Chunk, ClientFrame, Hello, ServerFrame
 from midstream.protocol.limits import DEFAULT_LIMITS, SUBPROTOCOL_JSON, SUBPROTOCOL_MSGPACK
 from midstream.protocol.scan import Token, json_tokens, msgpack_tokens, scan
-from midstream.protocol.values import MAX_INTEGER, Value, join, problem_in
+from midstream.protocol.values import MAX_INTEGER, Value, is_unicode, join, problem_in
 
 Input: TypeAlias = bytes | msgspec.Raw
 T = TypeVar("T", covariant=True)  # noqa: PLC0105 - it is covariant as a decoder's result is
@@ -226,7 +226,8 @@ class Codec(ABC):
         """Say why a frame was refused: first whether it is one at all, then which element is wrong."""
         found = scan(self._tokens(data), nesting=nesting)
         tag = found.head[0] if found.head else None
-        if found.broken or not isinstance(tag, str):
+        # a tag that is no text must not go back in an error: it could not be encoded
+        if found.broken or not isinstance(tag, str) or not is_unicode(tag):
             return MalformedFrame(found.broken or "it is not an array with a string as its first element")
         if tag not in known:
             return UnknownFrame(tag)

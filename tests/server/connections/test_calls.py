@@ -5,43 +5,14 @@ import pytest
 from midstream.protocol.calls import PARAMS, EmptyResult, PromptParams, SubscribeParams
 from midstream.protocol.codec import JSON, MSGPACK, Codec
 from midstream.protocol.errors import Overloaded
-from midstream.protocol.frames import ErrorFrame, Result
+from midstream.protocol.frames import Result
 from midstream.protocol.limits import Limits
-from midstream.server.connections.calls import ROUTES, Calls
-from midstream.server.connections.effects import Dispatch
+from midstream.server.connections.calls import ROUTES
 from midstream.server.connections.subscription import State, Subscription
-from midstream.server.sessions.commands import Answer
-from tests.server.connections.client import ByHand
+from tests.server.connections.caller import Caller
 from tests.server.connections.readers import Frame
-from tests.server.connections.registry import Notes
 
 both_codecs = pytest.mark.parametrize("codec", [MSGPACK, JSON], ids=["msgpack", "json"])
-
-
-class Caller(ByHand):
-    """A client whose calls go on to a registry that only takes notes."""
-
-    def __init__(self, codec: Codec = MSGPACK, *, limits: Limits | None = None) -> None:
-        """Open a connection."""
-        super().__init__(codec, limits=limits)
-        self.registry = Notes()
-        self.calls = Calls(self.registry, limits or Limits())
-
-    def make(self, call_id: int, method: str, **params: object) -> None:
-        """Make a call."""
-        (effect,) = self.call(call_id, method, **params)
-        assert isinstance(effect, Dispatch)
-
-        def reply(answer: Answer) -> None:
-            self.connection.answer(call_id, answer, now=self.clock.now())
-
-        self.calls.begin(self.connection, effect.call, reply)
-
-    def refusal(self, method: str, **params: object) -> ErrorFrame:
-        """Make a call that is refused before any session hears of it."""
-        self.make(1, method, **params)
-        assert self.registry.posted == []
-        return self.error()
 
 
 def test_every_method_has_a_route() -> None:

@@ -132,7 +132,7 @@ class Connection:
                 return self._on_hello(data, now, wall_ms)
             return self._on_frame(data, now, wall_ms)
         except MalformedFrame as error:
-            self.outbox.put_control(ErrorFrame(None, error.info()))
+            self.outbox.put_control(ErrorFrame(None, answers.error_info(error)))
             return self._end(Close(CloseCode.BAD_FRAME, error.message))
         except MidstreamError as error:
             return self._refuse(error.call_id if isinstance(error, InvalidRequest) else None, error)
@@ -293,7 +293,7 @@ class Connection:
         return [Leave(begins)]
 
     def _refuse(self, call_id: int | None, error: MidstreamError, *, lane: str | None = None) -> list[Effect]:
-        frame = ErrorFrame(call_id, error.info())
+        frame = ErrorFrame(call_id, answers.error_info(error))
         if lane is None:
             self.outbox.put_control(frame)
         else:

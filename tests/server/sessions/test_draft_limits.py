@@ -60,7 +60,9 @@ def test_an_end_never_fails_for_a_limit() -> None:
     """While a turn ends, an error part goes even into a full message."""
     session, message = with_open_message(limits=Limits(parts=1, part_bytes=100, message_bytes=100))
     draft = session.draft()
-    draft.is_ending = True
-    draft.add_part(message, TextPart(text="x" * 200, state="done"))
+    with draft.without_limits():
+        draft.add_part(message, TextPart(text="x" * 200, state="done"))
+    with pytest.raises(LimitExceeded):
+        draft.add_part(message, TextPart(text="", state="done"))
     session.commit(draft)
     assert len(session.message(message).parts) == 2

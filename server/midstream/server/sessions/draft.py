@@ -7,6 +7,7 @@ refused half-way, or whose commit fails, is simply dropped.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,8 @@ from midstream.server.sessions.projection import FinishedDraft, FinishedMessage,
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
     from midstream.protocol.limits import Limits
     from midstream.protocol.model import Session
     from midstream.server.ids import Ids
@@ -96,10 +99,18 @@ class Draft:
         self.turns: dict[str, Turn] = {}
         self.messages: dict[int, DraftMessage] = {}
         self.clears = False
-        self.is_ending = False
-        """While a turn ends, limits do not hold: an end must never fail."""
+        self._limited = True
         self._projection = projection
         self._pending = projection.session.pending_interactions
+
+    @contextmanager
+    def without_limits(self) -> Generator[None]:
+        """Do what must not fail: end what is open, and write input that was accepted."""
+        before, self._limited = self._limited, False
+        try:
+            yield
+        finally:
+            self._limited = before
 
     # Messages and parts
 
@@ -190,12 +201,25 @@ class Draft:
     def add_part(self, sequence: int, part: Part) -> int:
         """Append a part and return its sequence; it gets an id where it has none."""
         message = self.message(sequence)
-        if message.count >= self.limits.parts and not self.is_ending:
+        if message.count >= self.limits.parts and self._limited:
             raise LimitExceeded("parts", self.limits.parts, message.count + 1)
         message.count += 1
         part_id = part.part_id or self.ids.new("part")
         self._set(message, structs.replace(part, sequence=message.count, part_id=part_id), None)
         return message.count
+
+    def check_input(self, parts: Iterable[Part]) -> None:
+        """Refuse what could not be written as a user's message; leaves the draft as it is.
+
+        Raises:
+            InvalidRequest: a part is not one of a user's message.
+            LimitExceeded: there are too many, or too large ones.
+
+        """
+        trial = Draft(self._projection, now=self.now, ids=self.ids, limits=self.limits)
+        sequence = trial.start_message("user")
+        for part in parts:
+            trial.add_part(sequence, part)
 
     def put_part(self, sequence: int, part: Part) -> None:
         """Replace a part by its successor.
@@ -302,9 +326,9 @@ class Draft:
         # type gets into the store, where it would make the whole session unreadable
         message.set_part(_read_back(body), body)
         self._count_pending(before, part)
-        if len(body) > self.limits.part_bytes and not self.is_ending:
+        if len(body) > self.limits.part_bytes and self._limited:
             raise LimitExceeded("part_bytes", self.limits.part_bytes, len(body))
-        if message.size > self.limits.message_bytes and not self.is_ending:
+        if message.size > self.limits.message_bytes and self._limited:
             raise LimitExceeded("message_bytes", self.limits.message_bytes, message.size)
 
     def _count_pending(self, before: Part | None, after: Part | None) -> None:

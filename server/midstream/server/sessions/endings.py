@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from midstream.protocol.model import ActionPart, InteractionPart, ReasoningPart, TextPart, ToolPart
 
@@ -16,13 +16,12 @@ def ended(part: Part, *, now: int, reason: CancelReason, why: str) -> Part:
     """Return an open part in its terminal state.
 
     What was streamed stays. ``reason`` goes into a cancelled interaction, ``why`` into a failed
-    tool's ``error``: ``turn_stopped``, ``turn_failed``, ``turn_completed``, ``session_disposed`` or
-    ``runtime_interrupted``.
+    tool's ``error``: ``turn_stopped``, ``turn_failed``, ``turn_completed`` or ``runtime_interrupted``.
     """
     if isinstance(part, (TextPart, ReasoningPart)):
         return structs.replace(part, state="done")
     if isinstance(part, ToolPart):
-        return structs.replace(part, state="failed", error=why)
+        return structs.replace(part, state="failed", error=why, preliminary=UNSET)
     if isinstance(part, InteractionPart):
         return structs.replace(part, status="cancelled", cancel_reason=reason, resolved_at=now)
     if isinstance(part, ActionPart):

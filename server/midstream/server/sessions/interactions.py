@@ -33,7 +33,7 @@ def ask(
     interaction_id = draft.ids.new("ask")
     if tool is not None:
         where, part = tool
-        draft.put_part(where, structs.replace(part, state="waiting-user"))
+        draft.put_part(where, structs.replace(part, state="waiting-user", preliminary=UNSET))
     draft.add_part(
         sequence,
         InteractionPart(

@@ -37,6 +37,7 @@ def recover(draft: Draft) -> None:
     if streaming is not None:
         draft.touch_parts(streaming)
     interrupt(draft)
-    turns.end_open_parts(draft, None, reason="runtime_interrupted", why="runtime_interrupted")
-    turns.close_streaming(draft)
+    with draft.without_limits():
+        turns.end_open_parts(draft, None, reason="runtime_interrupted", why="runtime_interrupted")
+        turns.close_streaming(draft)
     turns.start_waiting(draft)

@@ -40,8 +40,10 @@ def accept(
 
     Raises:
         Refused: the session is archived, ``reject`` was asked while a turn runs, or the queue is full.
+        InvalidRequest, LimitExceeded: the parts cannot be a message.
 
     """
+    draft.check_input(parts)
     if draft.session.archived_at is not UNSET:
         raise Refused("archived", "This session is archived. Take it out of the archive, then send again.")
     item = InputRow(
@@ -138,14 +140,13 @@ def end_turn(
     turn = draft.turn
     if turn is None:
         return
-    draft.is_ending = True
-    why = f"turn_{state}" if reason == "turn_stopped" else reason
-    end_open_parts(draft, turn, reason=reason, why=why)
-    if failure is not None:
-        add_error(draft, turn.turn_id, failure, recoverable=recoverable)
-    close_streaming(draft)
+    why = reason if reason == "runtime_interrupted" else f"turn_{state}"
+    with draft.without_limits():
+        end_open_parts(draft, turn, reason=reason, why=why)
+        if failure is not None:
+            add_error(draft, turn.turn_id, failure, recoverable=recoverable)
+        close_streaming(draft)
     draft.set_turn(structs.replace(turn, state=state, finished_at=draft.now, error=failure or UNSET))
-    draft.is_ending = False
     if start_next:
         start_waiting(draft)
 
@@ -218,7 +219,8 @@ def check_repeated(item: InputRow | None, content_hash: str, message_id: str, *,
 
 
 def _consume(draft: Draft, item: InputRow, state: InputState, turn_id: str) -> InputRow:
-    _write_user(draft, item.parts, turn_id=turn_id, message_id=item.message_id, internal=False)
+    with draft.without_limits():  # they were held when it was accepted, by the configuration of then
+        _write_user(draft, item.parts, turn_id=turn_id, message_id=item.message_id, internal=False)
     consumed = structs.replace(item, state=state, turn_id=turn_id, parts=[])
     draft.set_input(consumed)
     return consumed

@@ -59,7 +59,8 @@ class ChunkAssembler:
 
         Raises:
             LimitExceeded: ``frame_bytes`` was passed; the frame was given up.
-            InvalidRequest: the JSON text was cut inside a code point and the other half did not come.
+            InvalidRequest: too many frames are in pieces at once, and this one was given up; or the
+                JSON text was cut inside a code point and the other half did not come.
 
         """
         if chunk.n > self._highest:
@@ -71,11 +72,15 @@ class ChunkAssembler:
         piece = chunk.piece
         # halves of a code point pass as surrogates in UTF-16, and are joined at the end
         data = piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")
-        if self._held + len(data) > self._limit or len(self._open) > _OPEN:
+        held = self._held + len(data)
+        if held > self._limit:
             self._give_up(chunk.n)
-            raise LimitExceeded("frame_bytes", self._limit, self._held + len(data))
+            raise LimitExceeded("frame_bytes", self._limit, held)
+        if len(self._open) > _OPEN:
+            self._give_up(chunk.n)
+            raise InvalidRequest("n", f"more than {_OPEN} frames are in pieces at once; finish one first")
         joined += data
-        self._held += len(data)
+        self._held = held
         if not chunk.last:
             return None
         self._give_up(chunk.n)

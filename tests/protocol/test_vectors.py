@@ -47,17 +47,14 @@ def cases(*files: str) -> pytest.MarkDecorator:
     )
 
 
-def with_bytes(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """The value with its ``$bytes`` as bytes."""
+def with_bytes(value: object) -> object:
+    """The JSON value with its ``$bytes`` as bytes."""
     if isinstance(value, dict):
-        items = cast("Map", value)
+        items = cast("dict[str, object]", value)
         if set(items) == {"$bytes"}:
-            return bytes.fromhex(items["$bytes"])
+            return bytes.fromhex(str(items["$bytes"]))
         return {key: with_bytes(item) for key, item in items.items()}
-    if isinstance(value, list):
-        elements: list[Any] = value
-        return [with_bytes(item) for item in elements]
-    return value
+    return [with_bytes(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def decoded(codec: Codec, sender: str, data: bytes) -> object:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, structs
 
-from midstream.protocol.errors import InteractionClosed, NotFound
+from midstream.protocol.errors import InteractionClosed
 from midstream.protocol.model import InteractionPart, ToolPart
 from midstream.protocol.parts import check_response
 
@@ -46,19 +46,6 @@ def ask(
     )
     draft.set_phase("waiting-user")
     return interaction_id
-
-
-def find(projection: Projection, interaction_id: str) -> tuple[int, InteractionPart]:
-    """Return an interaction of an open message, and the sequence of that message.
-
-    Raises:
-        NotFound: there is none; a closed one of a finished message is looked up in the store.
-
-    """
-    found = projection.find_interaction(interaction_id)
-    if found is None:
-        raise NotFound("interaction", interaction_id)
-    return found[0].head.sequence, found[1]
 
 
 def respond(

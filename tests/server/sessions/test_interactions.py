@@ -1,0 +1,295 @@
+"""Interactions: asked once, answered once, and the tool that waits moves in the same change."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import UNSET, structs
+
+from midstream.protocol.errors import IllegalTransition, InteractionClosed, InvalidRequest
+from midstream.protocol.model import (
+    ApprovalResponse,
+    InteractionPart,
+    InteractionRequest,
+    InteractionResponse,
+    Question,
+    QuestionAnswer,
+    QuestionResponse,
+    ToolPart,
+    ToolState,
+)
+from midstream.server.sessions import interactions
+from tests.server.sessions.pure_session import PureSession, snapshot, streaming_text
+from tests.server.sessions.pure_turns import answer, end, prompt, running
+
+APPROVED = ApprovalResponse(decision="approved")
+DENIED = ApprovalResponse(decision="denied", reason="no")
+TEXTS = InteractionRequest(title="?", questions=[Question(question_id="q", question="Which?")])
+
+
+def ask(
+    session: PureSession,
+    message: int,
+    *,
+    request: InteractionRequest | None = None,
+    tool: int | None = None,
+) -> str:
+    """Ask, with an approval where nothing else is asked; ``tool`` is the part that waits."""
+    draft = session.draft()
+    request = request or InteractionRequest(title="?")
+    waits = None
+    if tool is not None:
+        part = draft.message(message).part(tool)
+        assert isinstance(part, ToolPart)
+        waits = (message, part)
+    name = interactions.ask(
+        draft,
+        message,
+        interaction_type="approval" if request.questions is UNSET else "question",
+        request=request,
+        tool=waits,
+    )
+    session.commit(draft)
+    return name
+
+
+def asked(session: PureSession, name: str) -> InteractionPart:
+    """The interaction as clients see it, and as the store has it: they must be one."""
+    sequence, part = next(
+        (message.sequence, part)
+        for message in session.messages()
+        for part in message.parts
+        if isinstance(part, InteractionPart) and part.interaction_id == name
+    )
+    loaded = PureSession(session.store)
+    assert part in loaded.message(sequence).parts
+    return part
+
+
+def respond(session: PureSession, name: str, response: InteractionResponse, subject: str = "ann") -> None:
+    """Answer an interaction, and commit it."""
+    found = session.projection.find_interaction(name)
+    assert found is not None
+    draft = session.draft()
+    interactions.respond(draft, found[0].head.sequence, found[1], response, subject=subject)
+    session.commit(draft)
+
+
+def with_tool(state: ToolState = "ready") -> tuple[PureSession, int]:
+    """A turn whose agent message streams, with one tool in it."""
+    session = PureSession()
+    prompt(session, "m")
+    return session, answer(session, ToolPart(tool_call_id="c", tool_name="t", state=state, input=1))
+
+
+def tool_state(session: PureSession, message: int) -> str:
+    """The state of the message's first part."""
+    part = session.message(message).parts[0]
+    assert isinstance(part, ToolPart)
+    return part.state
+
+
+def phase(session: PureSession) -> str:
+    """The phase of the turn that runs."""
+    return running(session).phase
+
+
+@pytest.mark.parametrize("state", ["ready", "running"])
+def test_asking_about_a_tool_lets_it_wait_in_the_same_change(state: ToolState) -> None:
+    """One version: the question, the tool that waits, the phase, the count."""
+    session, message = with_tool(state)
+    version = session.versions.published
+    name = ask(session, message, tool=1)
+    assert session.versions.published == version + 1
+    assert (tool_state(session, message), phase(session)) == ("waiting-user", "waiting-user")
+    assert session.projection.session.pending_interactions == 1
+    part = asked(session, name)
+    assert (part.status, part.tool_call_id, part.interaction_type) == ("pending", "c", "approval")
+
+
+def test_a_tool_with_preliminary_output_can_wait() -> None:
+    """What it has shown stays; only a running tool is marked preliminary."""
+    session = PureSession()
+    prompt(session, "m")
+    shown = ToolPart(tool_call_id="c", tool_name="t", state="running", input=1, output=50, preliminary=True)
+    message = answer(session, shown)
+    ask(session, message, tool=1)
+    part = session.message(message).parts[0]
+    assert isinstance(part, ToolPart)
+    assert (part.state, part.output, part.preliminary) == ("waiting-user", 50, UNSET)
+
+
+@pytest.mark.parametrize("state", ["input-streaming", "completed"])
+def test_a_tool_that_cannot_wait_refuses_the_question(state: ToolState) -> None:
+    """And nobody was asked."""
+    session, message = with_tool(state)
+    before = snapshot(session)
+    with pytest.raises(IllegalTransition):
+        ask(session, message, tool=1)
+    assert snapshot(session) == before
+
+
+@pytest.mark.parametrize("response", [APPROVED, DENIED])
+def test_the_first_answer_wins_and_the_tool_is_ready_again(response: ApprovalResponse) -> None:
+    """Whatever was decided; who answered and when is kept."""
+    session, message = with_tool()
+    name = ask(session, message, tool=1)
+    version = session.versions.published
+    respond(session, name, response)
+    assert session.versions.published == version + 1
+    part = asked(session, name)
+    assert (part.status, part.response, part.resolved_by) == ("resolved", response, "ann")
+    assert part.resolved_at == session.now
+    assert (tool_state(session, message), phase(session)) == ("ready", "waiting-model")
+    assert session.projection.session.pending_interactions == 0
+
+
+def test_whoever_comes_late_is_told_who_won() -> None:
+    """The outcome stands in the error, and nothing changes."""
+    session, message = with_tool()
+    name = ask(session, message, tool=1)
+    respond(session, name, DENIED)
+    before = snapshot(session)
+    with pytest.raises(InteractionClosed) as late:
+        respond(session, name, APPROVED, "bob")
+    assert late.value.details == {
+        "id": name,
+        "status": "resolved",
+        "response": {"kind": "approval", "decision": "denied", "reason": "no"},
+        "resolved_by": "ann",
+    }
+    assert snapshot(session) == before
+
+
+def test_only_the_winners_own_answer_is_a_repeat() -> None:
+    """The same subject with the same response."""
+    session, message = with_tool()
+    name = ask(session, message)
+    assert not interactions.is_repeat(asked(session, name), DENIED, "ann")
+    respond(session, name, DENIED)
+    part = asked(session, name)
+    assert interactions.is_repeat(part, DENIED, "ann")
+    assert not interactions.is_repeat(part, DENIED, "bob")
+    assert not interactions.is_repeat(part, structs.replace(DENIED, reason=UNSET), "ann")
+
+
+@pytest.mark.parametrize(
+    ("request_", "response"),
+    [
+        (InteractionRequest(title="?"), QuestionResponse(answers=[])),
+        (TEXTS, APPROVED),
+        (TEXTS, QuestionResponse(answers=[])),
+        (TEXTS, QuestionResponse(answers=[QuestionAnswer(question_id="other", value="x")])),
+    ],
+)
+def test_an_answer_that_does_not_fit_leaves_it_pending(
+    request_: InteractionRequest, response: InteractionResponse
+) -> None:
+    """Another one may come."""
+    session, message = with_tool()
+    name = ask(session, message, request=request_)
+    before = snapshot(session)
+    with pytest.raises(InvalidRequest):
+        respond(session, name, response)
+    assert snapshot(session) == before
+    assert asked(session, name).status == "pending"
+
+
+def test_a_question_without_questions_is_refused() -> None:
+    """An agent's fault, and no part of the conversation."""
+    session, message = with_tool()
+    before = snapshot(session)
+    with pytest.raises(InvalidRequest):
+        ask(session, message, request=InteractionRequest(title="?", questions=[]))
+    assert snapshot(session) == before
+
+
+def test_expiry_ends_those_whose_time_has_come_and_moves_their_tools() -> None:
+    """At the time itself, not before; the others go on waiting."""
+    session, message = with_tool()
+    due = session.now + 1_000
+    early = ask(session, message, request=InteractionRequest(title="?", expires_at=due), tool=1)
+    late = ask(session, message, request=InteractionRequest(title="?", expires_at=due + 1))
+    ask(session, message)
+    assert interactions.next_expiry(session.projection) == due
+    assert interactions.expired(session.projection, due - 1) == []
+    [(where, part)] = interactions.expired(session.projection, due)
+    assert (where, part.interaction_id) == (message, early)
+    draft = session.draft()
+    interactions.expire(draft, where, part)
+    session.commit(draft)
+    ended = asked(session, early)
+    assert (ended.status, ended.resolved_at, ended.response, ended.resolved_by) == (
+        "expired",
+        session.now,
+        UNSET,
+        UNSET,
+    )
+    assert (tool_state(session, message), phase(session)) == ("ready", "waiting-user")
+    assert interactions.next_expiry(session.projection) == due + 1
+    assert asked(session, late).status == "pending"
+    with pytest.raises(InteractionClosed) as too_late:
+        respond(session, early, APPROVED)
+    assert too_late.value.details["status"] == "expired"
+    assert too_late.value.details["resolved_by"] is None
+
+
+def test_nothing_expires_where_nothing_is_asked_or_all_is_answered() -> None:
+    """The loop need not wake for it."""
+    session, message = with_tool()
+    assert interactions.next_expiry(session.projection) is None
+    name = ask(session, message, request=InteractionRequest(title="?", expires_at=session.now + 5))
+    respond(session, name, APPROVED)
+    assert interactions.next_expiry(session.projection) is None
+    assert interactions.expired(session.projection, 2**60) == []
+    ask(session, message)
+    assert interactions.next_expiry(session.projection) is None
+
+
+def test_a_tool_that_has_moved_on_is_not_moved_back() -> None:
+    """The agent did not wait for the answer: it ended the tool."""
+    session, message = with_tool()
+    name = ask(session, message, tool=1)
+    draft = session.draft()
+    part = draft.message(message).part(1)
+    assert isinstance(part, ToolPart)
+    draft.put_part(message, structs.replace(part, state="completed", output=2))
+    session.commit(draft)
+    respond(session, name, APPROVED)
+    assert tool_state(session, message) == "completed"
+    assert asked(session, name).status == "resolved"
+
+
+def test_the_tool_is_found_in_the_message_that_a_steering_input_closed() -> None:
+    """The question may stand in a later message than its tool."""
+    session, message = with_tool()
+    prompt(session, "steer")
+    draft = session.draft()
+    draft.close_message(message)
+    session.commit(draft)
+    later = answer(session, streaming_text())
+    draft = session.draft()
+    tool = draft.message(message).part(1)
+    assert isinstance(tool, ToolPart)
+    name = interactions.ask(
+        draft,
+        later,
+        interaction_type="approval",
+        request=InteractionRequest(title="?"),
+        tool=(message, tool),
+    )
+    session.commit(draft)
+    assert tool_state(session, message) == "waiting-user"
+    respond(session, name, APPROVED)
+    assert tool_state(session, message) == "ready"
+
+
+def test_an_interaction_is_over_with_its_turn() -> None:
+    """It is cancelled, and an answer that comes then is late."""
+    session, message = with_tool()
+    name = ask(session, message, tool=1)
+    end(session, "stopped")
+    part = asked(session, name)
+    assert (part.status, part.cancel_reason) == ("cancelled", "turn_stopped")
+    assert session.projection.find_interaction(name) is None
+    late = interactions.closed(part)
+    assert late.details == {"id": name, "status": "cancelled", "response": None, "resolved_by": None}

@@ -46,7 +46,8 @@ class Chat:
         self._screen = screen
         self._transcript = Transcript()
         self._dialog: Dialog | None = None
-        self._not_asked: set[str] = set()
+        self._left_open: set[str] = set()
+        self._answered: set[str] = set()
         self._handles: dict[str, tuple[TurnHandle, str]] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._drawing = asyncio.Lock()
@@ -99,8 +100,8 @@ class Chat:
         return True
 
     async def settled(self) -> bool:
-        """Wait until all that was typed is done, or the next line must answer a question; return which."""
-        while self._work and self._dialog is None:
+        """Wait until all that was typed is done, or cannot be before a question is answered; return which."""
+        while self._work and self._dialog is None and not self._left_open:
             self._asked.clear()
             asked = asyncio.create_task(self._asked.wait())
             await asyncio.wait({*self._work, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -164,7 +165,7 @@ class Chat:
         if response is None:
             await self._screen.show(dialog.ask())
             return
-        self._not_asked.add(dialog.interaction_id)
+        self._answered.add(dialog.interaction_id)
         self._dialog = None
         self._begin(self._respond(dialog.interaction_id, response))
         await self.draw()
@@ -173,7 +174,7 @@ class Chat:
         try:
             await self._session.respond(interaction_id, response)
         except MidstreamError:
-            self._not_asked.discard(interaction_id)  # ask again, if it is still open
+            self._answered.discard(interaction_id)  # ask again, if it is still open
             await self.draw()
             raise
 
@@ -188,11 +189,11 @@ class Chat:
             case "queue":
                 await self._show_queue()
             case "later" if self._dialog is not None:
-                self._not_asked.add(self._dialog.interaction_id)
+                self._left_open.add(self._dialog.interaction_id)
                 self._dialog = None
                 await self.draw()
             case "answer":
-                self._not_asked.clear()
+                self._left_open.clear()
                 await self.draw()
             case "help":
                 await self._screen.show([Line("note", f"/{name}: {text}") for name, text in HELP.items()])
@@ -230,8 +231,9 @@ class Chat:
 
     def _next_question(self) -> list[Piece]:
         pending = {part.interaction_id: part for part in self._pending()}
-        self._not_asked &= pending.keys()
-        to_ask = [part for key, part in pending.items() if key not in self._not_asked]
+        self._left_open &= pending.keys()
+        self._answered &= pending.keys()
+        to_ask = [part for key, part in pending.items() if key not in self._left_open | self._answered]
         if self._dialog is not None and self._dialog.interaction_id in pending:
             return []
         self._dialog = Dialog(to_ask[0]) if to_ask else None

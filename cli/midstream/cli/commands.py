@@ -1,4 +1,9 @@
-"""The commands and their options; each ends in one clear line where it cannot do what it is asked."""
+"""The commands and their options; each ends in one clear line where it cannot do what it is asked.
+
+Each imports what it needs when it runs: a chat needs no server, and a server no terminal.
+"""
+
+# ruff: noqa: PLC0415 - the reason stands above
 
 from __future__ import annotations
 
@@ -12,14 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from midstream.cli.demo import demo as run_demo
 from midstream.cli.failure import MISUSED, CommandFailed
-from midstream.cli.inspect import inspect as read_database
-from midstream.cli.serve import serve as run_server
-from midstream.cli.tail import tail as follow
-from midstream.cli.talk import talk
-from midstream.server import logs
-from midstream.server.config import Config, ConfigError
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
@@ -66,6 +64,10 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     ] = 1.0,
 ) -> None:
     """Run a server until Ctrl-C. Flags win over MIDSTREAM_* variables, which every setting has."""
+    from midstream.cli.serve import serve as run
+    from midstream.server import logs
+    from midstream.server.config import Config, ConfigError
+
     with _failures():
         try:
             config = Config.from_env(
@@ -81,12 +83,14 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         except ConfigError as error:
             raise CommandFailed(str(error), code=MISUSED) from error
         logs.configure(config.log_format, config.log_level)
-        _run(run_server(config, speed=speed, out=sys.stdout))
+        _run(run(config, speed=speed, out=sys.stdout))
 
 
 @app.command()
 def chat(url: Url, session_id: SessionId) -> None:
     """Chat in a session; it is made where there is none. Reads prompts from a pipe, too."""
+    from midstream.cli.talk import talk
+
     with _failures():
         raise typer.Exit(_run(talk(url, session_id, stdin=sys.stdin, stdout=sys.stdout)))
 
@@ -100,8 +104,14 @@ def tail(
     internal: Annotated[bool, typer.Option("--internal", help="Show internal messages, too.")] = False,
 ) -> None:
     """Print every change of a session as it comes."""
+    from midstream.cli.tail import tail as follow
+
     with _failures():
-        _run(follow(url, session_id, as_json=as_json, include_internal=internal, out=sys.stdout))
+        _run(
+            follow(
+                url, session_id, as_json=as_json, include_internal=internal, out=sys.stdout, notes=sys.stderr
+            )
+        )
 
 
 @app.command()
@@ -112,8 +122,10 @@ def inspect(
     ] = None,
 ) -> None:
     """Print what a database holds as JSON lines, without a server: its sessions, or the messages of one."""
+    from midstream.cli.inspect import inspect as read
+
     with _failures():
-        for line in read_database(database, session_id):
+        for line in read(database, session_id):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
@@ -126,9 +138,11 @@ def demo(
     session_id: Annotated[str, typer.Option("--session", help="The session's id.")] = "demo",
 ) -> None:
     """Start a server with the demo agent and chat with it here; a second terminal can join."""
+    from midstream.cli.demo import demo as run
+
     with _failures():
         raise typer.Exit(
-            run_demo(port=port, database=database, session_id=session_id, stdin=sys.stdin, stdout=sys.stdout)
+            run(port=port, database=database, session_id=session_id, stdin=sys.stdin, stdout=sys.stdout)
         )
 
 

@@ -16,6 +16,7 @@ from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.server.storage import messages, rows, store
 from midstream.server.storage.connection import Place
 from midstream.server.storage.errors import DatabaseUnusable
+from midstream.server.storage.records import View
 from midstream.server.storage.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -73,15 +74,9 @@ def messages_in(connection: apsw.Connection, session_id: str) -> Iterator[Messag
     if loaded is None:
         raise CommandFailed(f"There is no session {session_id!r} in this database.", code=MISUSED)
     session = loaded.session
+    view = View(session_no=loaded.session_no, session_id=session_id, first=session.first_sequence)
     for start in range(session.first_sequence, session.message_count + 1, _BATCH):
-        found = messages.span(
-            connection,
-            loaded.session_no,
-            session_id,
-            start=start,
-            end=start + _BATCH - 1,
-            include_internal=True,
-        )
+        found = messages.span(connection, view, start=start, end=start + _BATCH - 1)
         yield from map(rows.whole_message, found)
 
 

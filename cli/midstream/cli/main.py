@@ -12,8 +12,9 @@ def main() -> None:
     """Run the command, or say how to install what it needs."""
     try:
         from midstream.cli.commands import app  # noqa: PLC0415 - it may be missing what the extra brings
+
+        app(prog_name="midstream")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         sys.exit(f"midstream: the command needs {error.name}. Install it with: pip install 'midstream[cli]'")
-    app(prog_name="midstream")

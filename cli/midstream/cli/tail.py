@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from midstream.client.mutations import Mutation, Payload
 
 
-async def tail(url: str, session_id: str, *, as_json: bool, include_internal: bool, out: TextIO) -> None:
+async def tail(
+    url: str, session_id: str, *, as_json: bool, include_internal: bool, out: TextIO, notes: TextIO
+) -> None:
     """Write a line for each mutation from now on, until the session is closed.
+
+    When it begins it says so in ``notes``.
 
     Raises:
         CommandFailed: the session cannot be joined, or was closed by the server.
@@ -28,6 +32,8 @@ async def tail(url: str, session_id: str, *, as_json: bool, include_internal: bo
         joined(url, session_id, create=False, include_internal=include_internal) as session,
         session.mutations() as mutations,
     ):
+        notes.write(f"Following session {session_id} from version {session.version}. Ctrl-C ends it.\n")
+        notes.flush()
         async for mutation in mutations:
             out.write(f"{msgspec.json.encode(mutation).decode() if as_json else readable(mutation)}\n")
             out.flush()

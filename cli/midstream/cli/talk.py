@@ -36,10 +36,8 @@ async def talk(url: str, session_id: str, *, stdin: TextIO, stdout: TextIO) -> i
             await screen.show(
                 [Line("note", f"Session {session_id} at {url}. /help explains, Ctrl-D leaves.")]
             )
-            try:
+            with screen.in_use():
                 await _run(chat, _from_person(chat, screen))
-            finally:
-                screen.finish()
             return 0
         chat = Chat(session, PlainScreen(stdout))
         await _run(chat, _from_stream(chat, stdin))
@@ -74,7 +72,7 @@ async def _from_person(chat: Chat, screen: TerminalScreen) -> None:
 
 
 async def _from_stream(chat: Chat, stream: TextIO) -> None:
-    # a person at a simple terminal may type while the agent answers; a pipe cannot know what will be asked
+    # a person at a simple terminal may type while the agent answers; lines of a pipe mean one after the other
     patient = not stream.isatty()
     async for line in lines_of(stream):
         if not await chat.typed(line):

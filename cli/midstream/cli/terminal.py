@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.styles import Style
@@ -19,7 +19,7 @@ from midstream.cli.pieces import Heading, Kind, Line, Piece, Text, Tone
 from midstream.cli.screen import MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
@@ -63,8 +63,16 @@ class TerminalScreen:
 
     async def show(self, pieces: Sequence[Piece]) -> None:
         """Draw pieces; everything that is new appears at once."""
-        if pieces:
-            await run_in_terminal(lambda: self._draw(pieces))
+        # what prompt_toolkit offers for this gives the keyboard back to the terminal meanwhile: keys would be
+        # echoed into the text, and a Ctrl-D lost
+        app = self._prompt.app
+        if pieces and app.is_running:
+            app.renderer.erase()
+            self._draw(pieces)
+            app.renderer.request_absolute_cursor_position()
+            app.invalidate()
+        else:
+            self._draw(pieces)
 
     async def state(self, link: str, activity: str) -> None:
         """Show both below the input line."""
@@ -89,10 +97,15 @@ class TerminalScreen:
                 if not self._prompt.default_buffer.text:
                     return None
 
-    def finish(self) -> None:
-        """Draw what is left of a text, at the end of the chat."""
-        self._print(self._rest)
-        self._rest = ""
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep the keyboard from one line to the next; at the end draw what is left of a text."""
+        try:
+            with self._prompt.input.raw_mode():
+                yield
+        finally:
+            self._print(self._rest)
+            self._rest = ""
 
     def _draw(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:

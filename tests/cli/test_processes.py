@@ -155,6 +155,20 @@ async def test_a_demo_is_left_without_a_trace_but_its_conversation(tmp_path: Pat
     assert "**3 words**" in out
 
 
+async def test_a_demo_that_is_ended_ends_its_server(tmp_path: Path) -> None:
+    """A closed terminal, or a kill, does not leave a server behind."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        port = free_port()
+        async with started("demo", "--port", str(port), folder=tmp_path, typing=True) as demo:
+            await demo.until("Join from")
+            await demo.until("live")
+            demo.signal(number)
+            assert await demo.process.wait() == 128 + number
+            assert "Traceback" not in (await demo.ended()).err
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
 async def test_a_demo_joins_a_server_that_is_there(tmp_path: Path) -> None:
     """And leaves it running."""
     async with serving(tmp_path) as (server, url):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
     if _answers(port):
         _say(stdout, f"A server listens at {url} already: joining it.")
         return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
-    with _server(port, database) as process:
+    with _leaving_on(signal.SIGTERM, signal.SIGHUP), _server(port, database) as process:
         _say(stdout, f"The server is process {process.pid} at {url}, its database {database}.")
         _say(stdout, f"Join from a second terminal: make chat (or: midstream chat {url} {session_id})")
         return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
@@ -90,6 +91,21 @@ def _server(port: int, database: Path) -> Generator[subprocess.Popen[str]]:
             yield process
         finally:
             _end(process)
+
+
+@contextmanager
+def _leaving_on(*numbers: signal.Signals) -> Generator[None]:
+    """Let a signal leave the block as an exit does, so that the server does not stay behind."""
+
+    def leave(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

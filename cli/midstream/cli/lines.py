@@ -116,8 +116,9 @@ def _input(part: ToolPart) -> str:
 def _interaction(part: InteractionPart, before: InteractionPart | None) -> list[Line]:
     lines: list[Line] = []
     if before is None:
-        about = part.request.description
-        lines.append(Line("ask", clean(part.request.title + (f" {about}" if about is not UNSET else ""))))
+        lines.append(Line("ask", clean(part.request.title)))
+        if part.request.description is not UNSET:
+            lines.append(Line("ask", clean(part.request.description)))
     if part.status != "pending" and (before is None or before.status == "pending"):
         lines.append(_outcome(part))
     return lines

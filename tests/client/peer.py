@@ -67,6 +67,8 @@ class PeerLink:
         self.codec = codec
         self.connection = connection
         self._assembler = ChunkAssembler(2**26, codec)
+        self.chunks = 0
+        """Pieces of longer frames that came."""
         self._n = 0
 
     async def send(self, frame: object) -> None:
@@ -98,6 +100,7 @@ class PeerLink:
             frame = self.codec.decode_client_frame(await self.connection.recv(decode=False))
             if not isinstance(frame, Chunk):
                 return frame
+            self.chunks += 1
             joined = self._assembler.feed(frame)
             if joined is not None:
                 return self.codec.decode_client_frame(joined)

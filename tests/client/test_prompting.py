@@ -144,6 +144,21 @@ async def test_a_refused_prompt_says_why_and_lets_the_next_one_go(stage: Stage) 
 
 
 @on_every_network
+async def test_a_prompt_that_was_refused_can_be_given_again(stage: Stage) -> None:
+    """Only accepted input is remembered, here as at the server: the same id is then a new try."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(), conversation)
+    refused = await session.prompt("hi", message_id="m1", delivery="reject")
+    await (await link.asked("prompt")).error(Refused("turn_running", "A turn runs already."))
+    with pytest.raises(Refused):
+        await refused.accepted()
+    again = await session.prompt("hi", message_id="m1")
+    await link.send(conversation.queue("m1"))
+    await prompted(link, "m1")
+    assert (await again.accepted()).state == "queued"
+
+
+@on_every_network
 async def test_a_turn_that_ends_while_the_client_is_away_is_learned_from_the_catchup(stage: Stage) -> None:
     """The handle stays pending over the disconnect, and the sync has the end."""
     conversation = Conversation()

@@ -193,7 +193,7 @@ def test_a_session_that_is_gone_closes_with_an_error(code: str) -> None:
         conversation = Conversation()
         conversation.user("hi")
         session, link = await stage.opened(stage.client(), conversation)
-        mutations = session.mutations()
+        mutations, signals = session.mutations(), session.signals()
         await link.send(Closed(conversation.channel, code, False))  # noqa: FBT003 - a frame's elements have no names
         await session.until(lambda: session.state == "closed")
         assert isinstance(session.error, SessionClosed)
@@ -203,6 +203,8 @@ def test_a_session_that_is_gone_closes_with_an_error(code: str) -> None:
             await session.prompt("too late")
         with pytest.raises(SessionClosed, match=code):
             await anext(mutations)
+        with pytest.raises(SessionClosed, match=code):
+            await anext(signals)
         assert await link.is_quiet()
 
     on_every_network(scenario)("sockets")

@@ -281,6 +281,7 @@ def test_long_frames_go_in_chunks_both_ways(encoding: str) -> None:
         await link.send(Ping(5))
         asked = await link.asked("prompt")
         assert asked.as_(PromptParams).parts == [TextPart(text=text)]
+        assert link.chunks > 10
 
     on_every_network(scenario)("sockets")
     on_every_network(scenario)("seed1")
@@ -323,6 +324,21 @@ async def test_after_a_sleep_of_the_machine_a_dead_link_is_left_soon(stage: Stag
     assert loop.time() - start < 12
     await stage.sync(link, conversation)
     await session.until_live()
+
+
+@in_simulation
+async def test_after_a_sleep_of_the_machine_a_link_that_answers_is_kept(stage: Stage) -> None:
+    """The pong to the probe is enough."""
+    conversation = Conversation()
+    session, link = await stage.opened(stage.client(), conversation)
+    assert isinstance(stage.clock, SimClock)
+    stage.clock.skew_wall(3_600_000)
+    for _ in range(5):
+        frame = await link.frame()
+        assert isinstance(frame, Ping)
+        await link.send(Pong(frame.nonce, 0))
+    assert len(stage.peer.hellos) == 1
+    assert session.state == "live"
 
 
 class Broken(Random):

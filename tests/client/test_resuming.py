@@ -413,6 +413,25 @@ async def test_a_replica_that_has_grown_too_large_begins_anew_between_turns(stag
 
 
 @on_every_network
+async def test_a_first_page_above_the_limit_is_not_asked_for_over_and_over(stage: Stage) -> None:
+    """What a reset gives is no growth: it takes as much again before the replica begins anew."""
+    conversation = Conversation()
+    for number in range(5):
+        conversation.user(str(number), turn_id=f"t{number}")
+    conversation.ends("t4")
+    session, link = await stage.opened(stage.client(max_messages=4), conversation, limit=5)
+    for number in range(5, 10):
+        await link.send(conversation.user(str(number), turn_id=f"t{number}"))
+        await link.send(conversation.ends(f"t{number}"))
+    await session.until(lambda: session.version == conversation.version)
+    assert len(session.messages) == 10
+    assert await link.is_quiet()
+    await link.send(conversation.user("10", turn_id="t10"))
+    await link.send(conversation.ends("t10"))
+    await stage.sync(link, conversation)
+
+
+@on_every_network
 async def test_signals_reach_their_readers_and_no_replica(stage: Stage) -> None:
     """A signal has no version; one of a channel that is not ours goes nowhere."""
     conversation = Conversation()

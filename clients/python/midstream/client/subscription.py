@@ -41,7 +41,8 @@ SECOND_GAP_S = 60.0
 PATIENCE = 2
 """So many troubles in a row are met at once; further ones after growing pauses."""
 DEFAULT_MAX_MESSAGES = 10_000
-"""Messages of a window; when a replica has grown beyond, it begins anew with the newest."""
+"""Messages of a window; when a replica has grown beyond, and to twice what it began with, it begins anew with
+the newest."""
 
 
 class Router(Protocol):
@@ -103,6 +104,7 @@ class Subscription:
         self._generation = 0
         self._retry: Timer | None = None
         self._gap_at: float | None = None
+        self._began_with = 0
         self._troubles = 0
         self._troubled_at = 0.0
 
@@ -187,6 +189,8 @@ class Subscription:
         if isinstance(answer, SubscribeResult):
             self._tools.router.listen(answer.channel, self)
             outcome = self.replica.apply_sync(answer.sync)
+            if answer.sync.mode == "reset":
+                self._began_with = self.replica.held
             if isinstance(outcome, Gap):
                 self._gap(outcome)
             else:
@@ -240,7 +244,9 @@ class Subscription:
         self.on_news(synced)
         session = self.replica.session
         idle = session is not None and session.running_turn_id is UNSET
-        if self.state == "live" and idle and self.replica.held > self._wish.max_messages:
+        # what a reset gave is no growth: it would give the same again, without end
+        too_many = self.replica.held > max(self._wish.max_messages, 2 * self._began_with)
+        if self.state == "live" and idle and too_many:
             self._subscribe(whole=True)
 
     def _enter(self, state: SessionState) -> None:

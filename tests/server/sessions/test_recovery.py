@@ -9,7 +9,7 @@ from midstream.protocol.limits import Limits
 from midstream.protocol.model import ErrorPart, InteractionPart, TextPart, ToolPart
 from midstream.protocol.transitions import is_open
 from midstream.server.sessions import recovery, turns
-from tests.server.sessions.pure_session import PureSession, streaming_text
+from tests.server.sessions.pure_session import PureSession, streaming_text, with_open_message
 from tests.server.sessions.pure_turns import OPEN_PARTS, answer, end, prompt, running
 
 
@@ -106,6 +106,20 @@ def test_open_parts_of_other_messages_are_closed_too() -> None:
     after = again.store.stored_message(behind).part_revisions
     assert after[0] == before[0]
     assert min(after[1:]) == again.versions.published
+
+
+def test_what_no_running_turn_owns_is_closed_as_well() -> None:
+    """Whatever left it open: after a recovery nothing is."""
+    session, streaming = with_open_message()
+    draft = session.draft()
+    alone = draft.start_message("agent", turn_id="gone")
+    draft.add_part(alone, OPEN_PARTS[8])
+    draft.close_message(alone)
+    session.commit(draft)
+    again = crash(session, limits=Limits(part_bytes=10, message_bytes=10))
+    recover(again)
+    assert again.projection.open == {}
+    assert [again.message(number).state for number in (streaming, alone)] == ["done", "done"]
 
 
 def test_waiting_input_starts_the_next_turn() -> None:

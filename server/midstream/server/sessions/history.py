@@ -15,6 +15,8 @@ from msgspec import UNSET, UnsetType, structs
 from midstream.protocol.frames import MessageEntry, SyncPayload
 from midstream.protocol.live import appended
 from midstream.server.sessions.entries import draft_entry, is_seen
+from midstream.server.sessions.ticks import size_of
+from midstream.server.storage import rows
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Message, Part, Session, Turn
@@ -71,12 +73,15 @@ class History:
 
     def add_delta(self, head: Message, part_count: int, part_sequence: int, text: str) -> None:
         """Record a delta; ``head`` is the message after it."""
-        self._add(_Delta(head, part_count, part_sequence, text), len(text))
+        self._add(_Delta(head, part_count, part_sequence, text), size_of(text))
 
     def add_change(self, finished: FinishedDraft) -> None:
         """Record a change."""
         size = sum(len(body) for message in finished.messages for body in message.bodies.values())
-        self._add(_Changed(finished), size + _RECORD_BYTES * len(finished.messages))
+        if finished.session is not None:
+            size += len(rows.encode(finished.session))
+        entities = len(finished.messages) + len(finished.turns)
+        self._add(_Changed(finished), size + _RECORD_BYTES * entities)
 
     def replay(
         self, since: int, *, epoch: str, version: int, durable: int, include_internal: bool

@@ -14,6 +14,7 @@ import msgspec
 from midstream.protocol.live import LiveMessage
 from midstream.protocol.model import InteractionPart, Message, Part
 from midstream.protocol.transitions import is_open
+from midstream.server.sessions.ticks import size_of
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Projection:
         message = self.open[sequence]
         message.live.append(part_sequence, text, revision=version, updated_at=now)
         message.part_revisions[part_sequence - 1] = version
-        message.sizes[part_sequence - 1] += len(text) if text.isascii() else len(text.encode())
+        message.sizes[part_sequence - 1] += size_of(text)
         message.dirty.add(part_sequence)
         return now - message.head.created_at
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import structlog
 from msgspec import UNSET
 
-from midstream.protocol.errors import LimitExceeded
+from midstream.protocol.errors import IllegalTransition, LimitExceeded
 from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import interactions, recovery
 from midstream.server.sessions.draft import Draft
 from midstream.server.sessions.projection import Projection
 from midstream.server.sessions.reading import Reading
 from midstream.server.sessions.stream import Stream
-from midstream.server.sessions.ticks import WaitingText
+from midstream.server.sessions.ticks import WaitingText, size_of
 from midstream.server.sessions.versions import Versions
 from midstream.server.sessions.writes import session_write
 from midstream.server.storage import store
@@ -125,17 +125,24 @@ class LoadedState:
         Costs about 1 µs. Returns whether the producer should wait for :meth:`published`.
 
         Raises:
-            TurnEnded: the turn does not run, or the part is not open.
+            TurnEnded: the turn does not run.
+            IllegalTransition: the part has ended, or is gone.
             LimitExceeded: the part would be longer than ``part_bytes``.
 
         """
-        message = self.projection.open.get(sequence)
-        if not self.runs(turn_id) or message is None or not message.live.accepts(part_sequence):
+        if not self.runs(turn_id):
             raise TurnEnded
+        message = self.projection.open.get(sequence)
+        if message is None or not message.live.accepts(part_sequence):
+            raise IllegalTransition(
+                "stream", f"message {sequence}, part {part_sequence}", "done", "streaming"
+            )
         maximum = self._services.settings.limits.part_bytes
-        if message.sizes[part_sequence - 1] + self._waiting.size + len(text) > maximum:
-            raise LimitExceeded("part_bytes", maximum)
-        self._waiting.add(sequence, part_sequence, text)
+        size = size_of(text)
+        there = message.sizes[part_sequence - 1] + self._waiting.bytes_of(sequence, part_sequence)
+        if there + size > maximum:
+            raise LimitExceeded("part_bytes", maximum, there + size)
+        self._waiting.add(sequence, part_sequence, text, size)
         if self._tick is None:
             running = asyncio.get_running_loop()
             due = max(running.time(), self._ticked_at + self._services.settings.tick_seconds)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from msgspec import UNSET, UnsetType, structs
 
+from midstream.protocol.errors import IllegalTransition
 from midstream.protocol.live import can_append
 from midstream.protocol.model import (
     ActionPart,
@@ -22,6 +23,7 @@ from midstream.protocol.model import (
     TurnPhase,
 )
 from midstream.protocol.transitions import check, is_open
+from midstream.server.sessions.code_points import CodePoints
 from midstream.server.sessions.endings import ended
 from midstream.server.sessions.writer import absent
 
@@ -43,7 +45,7 @@ class TextStream:
         self._writer = writer
         self._opens = opens
         self._place: Place | None = None
-        self._held = ""
+        self._code_points = CodePoints()
 
     async def __aenter__(self) -> Self:
         """Open the part."""
@@ -62,24 +64,21 @@ class TextStream:
 
         Raises:
             ValueError: the text has a surrogate that no neighbour completes.
+            IllegalTransition: the part is not open: the block was not entered, or is left.
 
         """
-        if not text.isascii():
-            text, self._held = _whole_code_points(self._held + text)
-        elif self._held:
-            message = "the text before this ended inside a code point; append the rest of it first"
-            raise ValueError(message)
-        if text and self._place is not None:
-            await self._writer.append(self._place, text)
+        if self._place is None:
+            raise IllegalTransition("stream", "a text outside its block", "done", "streaming")
+        whole = self._code_points.feed(text)
+        if whole:
+            await self._writer.append(self._place, whole)
 
     async def done(self, *, provider_metadata: ProviderMetadata | None = None) -> None:
         """End the part; harmless when it has ended."""
         place = self._place
         if place is None:
             return
-        if self._held:
-            message = "the text ended inside a code point"
-            raise ValueError(message)
+        self._code_points.end()
 
         def fill(draft: Draft, _: Turn) -> None:
             part = cast("TextPart | ReasoningPart", draft.message(place[0]).part(place[1]))
@@ -101,10 +100,13 @@ class ToolCall:
         self.tool_call_id = part.tool_call_id
         self.tool_name = part.tool_name
         self.input: Value | UnsetType = part.input
+        self._code_points = CodePoints()
 
     async def append_input(self, text: str) -> None:
-        """Append to the arguments as they stream (``input_text``)."""
-        await self._writer.append(self.place, text)
+        """Append to the arguments as they stream (``input_text``); as :meth:`TextStream.append`."""
+        whole = self._code_points.feed(text)
+        if whole:
+            await self._writer.append(self.place, whole)
 
     async def ready(
         self,
@@ -366,19 +368,3 @@ class Step:
                     sequence, ended(part, now=draft.now, reason="runtime_interrupted", why="step_abandoned")
                 )
         return False
-
-
-def _whole_code_points(text: str) -> tuple[str, str]:
-    """Join surrogate pairs, and split off a high surrogate at the end, which waits for its other half."""
-    held = ""
-    if text and "\ud800" <= text[-1] <= "\udbff":
-        text, held = text[:-1], text[-1]
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        try:
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-        except UnicodeDecodeError as error:
-            message = "the text has a lone surrogate; append whole code points"
-            raise ValueError(message) from error
-    return text, held

@@ -33,7 +33,8 @@ class Stream:
         self.projection = projection
         self.versions = versions
         self.history = History(floor=versions.published, max_bytes=history_bytes)
-        self.subscribers: set[Subscriber] = set()
+        self.subscribers: dict[Subscriber, None] = {}
+        """Who gets what is published, in the order in which they came."""
 
     def publish_delta(self, sequence: int, part_sequence: int, text: str, now: int) -> None:
         """Append text to an open part and publish it under the next version. Needs room."""
@@ -105,7 +106,7 @@ class Stream:
 
     def close(self, code: str, *, retryable: bool) -> None:
         """End every subscription."""
-        subscribers, self.subscribers = self.subscribers, set()
+        subscribers, self.subscribers = self.subscribers, {}
         for subscriber in subscribers:
             subscriber.close(code, retryable=retryable)
 

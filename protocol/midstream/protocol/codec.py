@@ -29,7 +29,7 @@ from midstream.protocol.errors import (
 from midstream.protocol.frames import Call, Chunk, ClientFrame, Hello, ServerFrame
 from midstream.protocol.limits import DEFAULT_LIMITS, SUBPROTOCOL_JSON, SUBPROTOCOL_MSGPACK
 from midstream.protocol.scan import Token, json_tokens, msgpack_tokens, scan
-from midstream.protocol.values import MAX_INTEGER, Value, is_unicode, join, problem_in
+from midstream.protocol.values import MAX_INTEGER, MAX_VALUES, Value, is_unicode, join, problem_in
 
 Input: TypeAlias = bytes | msgspec.Raw
 T = TypeVar("T", covariant=True)  # noqa: PLC0105 - it is covariant as a decoder's result is
@@ -106,7 +106,7 @@ class Codec(ABC):
             InvalidRequest: a value that the protocol does not carry; names the field.
 
         """
-        problem = problem_in(params, nesting=DEFAULT_LIMITS.nesting - 1)
+        problem = problem_in(params, nesting=DEFAULT_LIMITS.nesting - 1, most=MAX_VALUES)
         if problem:
             raise InvalidRequest(problem[0] or "params", problem[1])
         return self.encode(Call(id, method, self.raw(params)))
@@ -203,7 +203,7 @@ class Codec(ABC):
 
     def _problem(self, value: Value, data: bytes, nesting: int) -> tuple[str, str] | None:
         """Find what the protocol does not carry in ``value``, which was decoded from ``data``."""
-        problem = problem_in(value, nesting=nesting)
+        problem = problem_in(value, nesting=nesting, most=MAX_VALUES)
         if problem is None and self._may_have_duplicates(value, data):
             problem = scan(self._tokens(data), nesting=nesting).problem
         return problem

@@ -253,6 +253,6 @@ def error_from_info(info: ErrorInfo) -> MidstreamError:
     error = kind.__new__(kind)
     MidstreamError.__init__(error, info.message, info.details)
     if kind.code != info.code or kind.retryable != info.retryable:
-        error.code = info.code  # type: ignore[misc]  # shadows the class's constant for this one error
-        error.retryable = info.retryable  # type: ignore[misc]
+        # shadows the class's constants for this one error
+        vars(error).update(code=info.code, retryable=info.retryable)
     return error

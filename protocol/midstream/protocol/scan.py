@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import msgspec
 
-from midstream.protocol.values import BAD_KEY, TOO_DEEP, is_unicode, join, scalar_problem, shorten
+from midstream.protocol.values import (
+    BAD_KEY,
+    MAX_VALUES,
+    TOO_DEEP,
+    TOO_MANY,
+    is_unicode,
+    join,
+    scalar_problem,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +64,13 @@ def scan(tokens: Iterator[Token], *, nesting: int) -> Scan:
     """Read tokens until a problem comes; ``nesting`` is how many levels of arrays and maps may be."""
     found = Scan()
     levels: list[_Level] = []
+    left = 2 * MAX_VALUES  # a key is an item of its own here
     try:
         for kind, item in tokens:
+            left -= 1
+            if left < 0:
+                found.problem = _path(levels), TOO_MANY
+                return found
             if kind == "end":
                 levels.pop()
                 continue

@@ -28,6 +28,10 @@ TOO_BIG = "is an integer beyond 2^53-1; send it as a string"
 NOT_FINITE = "is not a finite number"
 NOT_UNICODE = "is not valid Unicode (a lone surrogate or broken UTF-8); send whole code points"
 BAD_KEY = "has a key that is not a string of valid Unicode"
+MAX_VALUES = 65_536
+"""Elements and entries that a frame from a client may hold in all (SPEC 2.1). Every one is looked at, at up to
+1 µs; a frame of a million would hold up everybody for half a second."""
+TOO_MANY = f"holds more than {MAX_VALUES} values; send fewer in one frame"
 TOO_DEEP = "is nested deeper than the limit `nesting` allows; send flatter values"
 
 _PATH_CHARACTERS = 100
@@ -58,12 +62,14 @@ def shorten(path: str) -> str:
     return path if len(path) <= _PATH_CHARACTERS else f"{path[:half]}…{path[-half:]}"
 
 
-def problem_in(value: object, *, nesting: int, path: str = "") -> tuple[str, str] | None:
+def problem_in(
+    value: object, *, nesting: int, path: str = "", most: float = math.inf
+) -> tuple[str, str] | None:
     """Return the path and the description of a thing in ``value`` that may not be on the wire, or None.
 
     Structs of the model count as maps. Walks without recursion, so that the depth of hostile input
     cannot exhaust the stack. ``nesting`` is how many levels of arrays and maps are allowed, that of
-    ``value`` itself included. Costs 0.05 to 0.3 µs a scalar and
+    ``value`` itself included; ``most`` is how many elements and entries there may be in all. Costs 0.05 to 0.3 µs a scalar and
     0.6 µs an array or map (Python 3.11).
     """
     if not isinstance(value, _CONTAINERS):
@@ -74,6 +80,9 @@ def problem_in(value: object, *, nesting: int, path: str = "") -> tuple[str, str
         container, left, trail = todo.pop()
         if not left:
             return _written(trail), TOO_DEEP
+        most -= 0 if isinstance(container, msgspec.Struct) else len(cast("list[object]", container))
+        if most < 0:
+            return _written(trail), TOO_MANY
         if not _has_good_keys(container):
             return _written(trail), BAD_KEY
         for key, item in _items(container):

@@ -81,13 +81,13 @@ def test_an_id_in_flight_is_not_used_again() -> None:
 
 
 def test_calls_in_flight_are_limited() -> None:
-    """One more is refused by name; when one is answered, the next may come."""
+    """One more is refused by name, to be sent again; when one is answered, the next may come."""
     client = ByHand(limits=Limits(calls_in_flight=2))
     assert [len(client.call(number)) for number in range(3)] == [1, 1, 0]
     error = client.error()
     assert error.id == 2
-    assert error.error.code == "limit_exceeded"
-    assert error.error.details == {"limit": "calls_in_flight", "maximum": 2, "actual": 3}
+    assert error.error.code == "overloaded"
+    assert error.error.details == {"limit": "calls_in_flight", "maximum": 2}
     client.connection.answer(0, EmptyResult(), now=0)
     assert isinstance(client.call(2)[0], Dispatch)
 

@@ -125,7 +125,7 @@ async def test_a_client_without_hello_is_closed() -> None:
         client_of(listener, hello=False) as client,
     ):
         code, reason = await client.closed()
-        assert code == 4502
+        assert code == 4005
         assert "hello" in str(reason)
 
 
@@ -175,7 +175,7 @@ async def test_a_subject_has_only_so_many_connections() -> None:
     async with serving(Notes(), config) as listener:
         async with client_of(listener), client_of(listener, hello=False) as second:
             await second.send("hello", 1, None, {})
-            assert (await second.closed())[0] == 4505
+            assert (await second.closed())[0] == 4006
         async with client_of(listener):
             pass
 

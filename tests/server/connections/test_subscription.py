@@ -177,8 +177,8 @@ def test_a_sync_that_nobody_owes_is_dropped() -> None:
     assert outbox.size == 0
 
 
-def test_a_paced_subscription_gets_syncs_alone() -> None:
-    """It is behind by choice, before and after each sync."""
+def test_a_paced_subscription_gets_syncs_and_marks_alone() -> None:
+    """It is behind by choice, before and after each sync; a mark says that the last one was the last."""
     outbox = outbox_of()
     subscription = live(outbox, pace_ms=50)
     subscription.publish(delta(11))
@@ -187,7 +187,11 @@ def test_a_paced_subscription_gets_syncs_alone() -> None:
         assert subscription.behind
         subscription.bring_up(sync(version, since=10))
         subscription.publish(delta(version + 1))
-    assert [frame.payload.version for frame in read(outbox) if isinstance(frame, Sync)] == [11, 15]
+    subscription.mark()
+    frames = read(outbox)
+    assert [frame.payload.version for frame in frames if isinstance(frame, Sync)] == [11, 15]
+    assert frames[-1] == Mark(CHANNEL, 15)
+    assert len(frames) == 3
     assert subscription.state is State.PACED
 
 

@@ -22,15 +22,15 @@ class CloseCode(IntEnum):
     """The server failed; its log says how."""
     UNAVAILABLE = 4004
     """The server cannot serve now."""
+    HELLO_TIMEOUT = 4005
+    """No ``hello`` came within ``hello_seconds``: a slow link, or a machine that slept."""
+    TOO_MANY_CONNECTIONS = 4006
+    """The subject has ``connections_per_subject`` connections already; they come and go."""
     BAD_FRAME = 4500
     """A message was no frame; an ``error`` frame before it says what was wrong."""
     HELLO_EXPECTED = 4501
     """The first message was not a good ``hello`` of at most ``hello_bytes``."""
-    HELLO_TIMEOUT = 4502
-    """No ``hello`` came within ``hello_seconds``."""
     UNSUPPORTED_VERSION = 4503
     """``hello`` names a version that this server does not speak."""
     UNAUTHORIZED = 4504
     """The token is not accepted."""
-    TOO_MANY_CONNECTIONS = 4505
-    """The subject has ``connections_per_subject`` connections already."""

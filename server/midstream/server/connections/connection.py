@@ -211,10 +211,9 @@ class Connection:
             )
             return self._refuse(None, taken)
         if not self._bucket.take(now):
-            return self._refuse(call.id, LimitExceeded("calls_per_second", limits.calls_per_second))
+            return self._refuse(call.id, _too_fast("calls_per_second", limits.calls_per_second))
         if len(self._pending) >= limits.calls_in_flight:
-            many = LimitExceeded("calls_in_flight", limits.calls_in_flight, len(self._pending) + 1)
-            return self._refuse(call.id, many)
+            return self._refuse(call.id, _too_fast("calls_in_flight", limits.calls_in_flight))
         if self.outbox.above_mark:
             full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
             return self._refuse(call.id, full)
@@ -383,3 +382,11 @@ class Connection:
         for subscription in everyone:
             self.subscriptions.end(subscription.session_id)
         return [Leave(subscription) for subscription in everyone]
+
+
+def _too_fast(limit: str, maximum: int) -> Overloaded:
+    """Return the refusal of a call that may be sent again as it is, a little later."""
+    return Overloaded(
+        f"Limit {limit!r} is {maximum}. Send the call again when others were answered, or a second later.",
+        {"limit": limit, "maximum": maximum},
+    )

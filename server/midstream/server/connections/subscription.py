@@ -155,7 +155,7 @@ class Subscription:
 
     def mark(self) -> None:
         """Say where the stream stands, if it moved since the last mark and there is room (SPEC 3)."""
-        if self._active and self.state is State.LIVE:
+        if self._active and self.state in (State.LIVE, State.PACED):
             payload = self._outbox.codec.encode(Mark(self._channel, self._version))
             if self._outbox.admits(len(payload)):
                 self._outbox.put(self.session_id, payload)

@@ -29,8 +29,8 @@ NOT_FINITE = "is not a finite number"
 NOT_UNICODE = "is not valid Unicode (a lone surrogate or broken UTF-8); send whole code points"
 BAD_KEY = "has a key that is not a string of valid Unicode"
 MAX_VALUES = 65_536
-"""Elements and entries that a frame from a client may hold in all (SPEC 2.1). Every one is looked at, at up to
-1 µs; a frame of a million would hold up everybody for half a second."""
+"""Elements and entries that a frame from a client may hold in all (SPEC 2.1). Every one is looked at, at up
+to 1 µs; a frame of a million would hold up everybody for half a second."""
 TOO_MANY = f"holds more than {MAX_VALUES} values; send fewer in one frame"
 TOO_DEEP = "is nested deeper than the limit `nesting` allows; send flatter values"
 
@@ -69,8 +69,8 @@ def problem_in(
 
     Structs of the model count as maps. Walks without recursion, so that the depth of hostile input
     cannot exhaust the stack. ``nesting`` is how many levels of arrays and maps are allowed, that of
-    ``value`` itself included; ``most`` is how many elements and entries there may be in all. Costs 0.05 to 0.3 µs a scalar and
-    0.6 µs an array or map (Python 3.11).
+    ``value`` itself included; ``most`` is how many elements and entries there may be in all. Costs
+    0.05 to 0.3 µs a scalar and 0.6 µs an array or map (Python 3.11).
     """
     if not isinstance(value, _CONTAINERS):
         problem = scalar_problem(value)

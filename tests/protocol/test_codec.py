@@ -23,6 +23,7 @@ from midstream.protocol.errors import (
     UnknownMethod,
 )
 from midstream.protocol.frames import Call, Chunk, ClientFrame, Delta, Hello, Ping, Result, ServerFrame
+from midstream.protocol.values import is_unicode
 from tests.protocol.strategies import struct, texts, values
 
 if TYPE_CHECKING:
@@ -178,9 +179,9 @@ def test_broken_framing_is_what_another_library_cannot_read_as_an_array_with_a_t
     """MalformedFrame, and so the end of the connection, for exactly those."""
     try:
         plain = msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogateescape")
-        framed = (
-            isinstance(plain, list) and len(cast("list[object]", plain)) > 0 and isinstance(plain[0], str)
-        )
+        elements = cast("list[object]", plain) if isinstance(plain, list) else []
+        tag = elements[0] if elements else None
+        framed = isinstance(tag, str) and is_unicode(tag)
     except (ValueError, TypeError, msgpack.UnpackException):
         return  # keys that cannot be hashed, ids of reserved extensions: its own limits
     try:

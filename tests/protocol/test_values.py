@@ -86,7 +86,7 @@ def test_levels_are_counted_from_the_value_itself() -> None:
 
 def test_a_million_levels_are_counted_without_recursion() -> None:
     """Hostile depth cannot exhaust the stack."""
-    value: Value = []
+    value: Value = None
     for _ in range(1_000_000):
         value = [value]
     assert problem_in(value, nesting=10) == ("[0]" * 10, TOO_DEEP)

@@ -54,7 +54,8 @@ def test_a_message_has_one_digest_in_every_encoding(message: msgspec.Struct) -> 
 def test_a_change_changes_the_digest(message: msgspec.Struct) -> None:
     """Also where only the revision differs."""
     one = cast("Message", message)
-    assert message_digest(structs.replace(one, revision=one.revision + 1)) != message_digest(one)
+    other = structs.replace(one, revision=(one.revision + 1) % 1_000)
+    assert message_digest(other) != message_digest(one)
 
 
 @pytest.mark.parametrize("value", [2**53, float("nan"), "\ud800", {"\ud800": 1}, {1: 2}, b"x"])

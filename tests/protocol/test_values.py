@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from midstream.protocol.values import Value
 
 
+def nested(levels: int) -> Value:
+    """Lists in lists, so many levels deep."""
+    value: Value = None
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 @given(value=values)
 def test_every_value_is_good(value: Value) -> None:
     """What the strategies call a value has no problem, as a tuple neither."""
@@ -86,10 +94,7 @@ def test_levels_are_counted_from_the_value_itself() -> None:
 
 def test_a_million_levels_are_counted_without_recursion() -> None:
     """Hostile depth cannot exhaust the stack."""
-    value: Value = None
-    for _ in range(1_000_000):
-        value = [value]
-    assert problem_in(value, nesting=10) == ("[0]" * 10, TOO_DEEP)
+    assert problem_in(nested(1_000_000), nesting=10) == ("[0]" * 10, TOO_DEEP)
 
 
 def test_a_structs_fields_are_looked_into_and_absent_ones_are_not() -> None:

@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET, UnsetType, structs
 
 from midstream.cli.pieces import Heading, Line, Piece, Text
-from midstream.cli.render import CLEARED, TAKEN_BACK, Transcript
+from midstream.cli.render import CLEARED, LEFT_OUT, TAKEN_BACK, Transcript
 from midstream.protocol.model import (
     ApprovalResponse,
     DataPart,
@@ -241,6 +241,15 @@ def test_a_clear_is_said_and_what_follows_is_printed() -> None:
     assert transcript.cleared(2) == [Line("note", CLEARED)]
     assert transcript.cleared(2) == []
     assert said(transcript.update([message(2, text("new", "done"))], {})) == "new"
+
+
+def test_what_was_missed_in_between_is_said() -> None:
+    """After a long absence the replica begins anew with the newest messages."""
+    transcript = Transcript()
+    transcript.update([message(1, text("old", "done"))], {})
+    newest = [message(51, text("new", "done")), message(52, text("newer", "done"))]
+    assert transcript.update(newest, {})[0] == Line("note", LEFT_OUT)
+    assert transcript.update([*newest, message(53, text("newest", "done"))], {})[0] == Heading("agent")
 
 
 def test_text_cannot_steer_the_terminal() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TAKEN_BACK = "What stands above was taken back before it was stored. The message as it is now:"
 CLEARED = "the conversation was cleared"
+LEFT_OUT = "messages in between are not shown: too much happened meanwhile"
 
 _Streamed: TypeAlias = TextPart | ReasoningPart
 
@@ -61,6 +62,7 @@ class Transcript:
         self._shown: dict[str, _Shown] = {}
         self._ended: set[str] = set()
         self._lowest: int | None = None
+        self._highest = 0
         self._first_sequence = 1
 
     def update(self, messages: Sequence[Message], turns: Mapping[str, Turn]) -> list[Piece]:
@@ -69,9 +71,14 @@ class Transcript:
         Where a part of an earlier message still streams, later messages wait; within a message text
         waits for the text before it, but tools, questions and errors never wait.
         """
-        if self._lowest is None and messages:
-            self._lowest = messages[0].sequence
         pieces: list[Piece] = []
+        if messages:
+            first = messages[0].sequence
+            if self._lowest is None:
+                self._lowest = first
+            elif first > max(self._highest + 1, self._first_sequence):
+                pieces.append(Line("note", LEFT_OUT))
+            self._highest = max(self._highest, messages[-1].sequence)
         for index, message in enumerate(messages):
             if self._lowest is not None and message.sequence < self._lowest:
                 continue

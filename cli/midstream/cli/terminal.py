@@ -35,6 +35,8 @@ _STYLES: dict[Tone, str] = {
 _WHO = {"agent": "bold green", "you": "bold blue", "user": "bold magenta"}
 _LINES_BELOW = 4
 """Lines that the input and the state need below what streams."""
+_LONGEST_REST = 4_000
+"""Characters of an unfinished block that are drawn as Markdown; of a longer one, its end as it is."""
 
 
 class TerminalScreen:
@@ -147,10 +149,15 @@ class TerminalScreen:
         sign = "\x1b[1;33m?\x1b[0m " if self._question else "\x1b[1;34m>\x1b[0m "
         if not self._rest.strip():
             return ANSI(sign)
+        rest = (
+            self._drawn(self._rest)
+            if len(self._rest) < _LONGEST_REST
+            else Styled(self._rest[-_LONGEST_REST:])
+        )
         with self._console.capture() as capture:
             if self._gap:
                 self._console.print()
-            self._console.print(self._drawn(self._rest))
+            self._console.print(rest)
         lines = capture.get().rstrip("\n").split("\n")
         room = max(self._console.height - _LINES_BELOW, 1)
         return ANSI("\n".join([*lines[-room:], sign]))

@@ -63,7 +63,7 @@ class _Demo:
 
     async def _open(self) -> None:
         async with self._turn.step() as step:
-            await self._think(step, _thought(self._text, self._wishes))
+            await self._think(step, _thought(self._wishes))
             if not self._wishes:
                 await self._say(step, _small_talk(self._text, first=self._turn.prompt.sequence == 1))
 
@@ -234,17 +234,17 @@ _SHOWS: dict[Wish, _Show] = {
 }
 
 
-def _thought(text: str, wished: list[Wish]) -> str:
+def _thought(wished: list[Wish]) -> str:
     if wished:
         return f"I read {', '.join(wished)} in this. One after the other."
-    return f"{count_words(text)['words']} words, and none that I act on. I answer briefly."
+    return "None of these words makes me do anything. I answer briefly."
 
 
 def _small_talk(text: str, *, first: bool) -> str:
     said = f"You said “{_quoted(text)}”"
     if first:
         return f"Hello! I am the **demo agent**. {said}.\n\n{FIRST_HINT}"
-    return f"{said}: {count_words(text)['words']} words, none of which makes me do anything. {HINT}"
+    return f"{said}, of which no word makes me do anything. {HINT}"
 
 
 def _quoted(text: str, *, longest: int = 60) -> str:

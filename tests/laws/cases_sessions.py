@@ -1,0 +1,101 @@
+"""Cases of the session itself: title, metadata, archive, clear, forks, and what only internal readers see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from midstream.protocol.calls import SessionResult
+from midstream.protocol.model import TextPart
+from tests.laws.case import Cases
+from tests.laws.notes import Note
+from tests.laws.scene import Scene
+
+SESSIONS = Cases()
+
+
+@SESSIONS()
+async def the_title_changes(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.ask(SessionResult, "sessions.update", title="Ein Gespräch")
+
+
+@SESSIONS()
+async def the_title_is_removed(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(SessionResult, "sessions.update", title="A talk")
+    yield
+    await scene.ask(SessionResult, "sessions.update", title=None)
+
+
+@SESSIONS()
+async def the_metadata_changes(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(SessionResult, "sessions.update", metadata={"a": 1, "b": 2})
+    yield
+    await scene.ask(SessionResult, "sessions.update", metadata={"b": [None, 0.5, {"c": "ü"}]})
+
+
+@SESSIONS()
+async def the_title_changes_in_the_middle_of_a_text(scene: Scene) -> AsyncGenerator[None]:
+    turn = await scene.turn()
+    text = await (await turn.step().__aenter__()).text().__aenter__()
+    await text.append("Half ")
+    yield
+    await text.append("a sentence")
+    await scene.ask(SessionResult, "sessions.update", title="A talk")
+
+
+@SESSIONS()
+async def the_session_is_archived(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.ask(SessionResult, "sessions.archive")
+
+
+@SESSIONS()
+async def the_session_is_taken_out_of_the_archive(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(SessionResult, "sessions.archive")
+    yield
+    await scene.ask(SessionResult, "sessions.archive", archived=False)
+
+
+@SESSIONS(resets=True)
+async def the_session_is_cleared(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.ask(SessionResult, "sessions.clear")
+
+
+@SESSIONS(resets=True)
+async def the_session_goes_on_after_a_clear(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.ask(SessionResult, "sessions.clear")
+    turn = await scene.turn()
+    async with turn.step() as step, step.text() as text:
+        await text.append("As if nothing had been")
+    await scene.finish(turn)
+
+
+@SESSIONS()
+async def a_fork_goes_its_own_way(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(SessionResult, "sessions.update", title="A talk", metadata={"a": 1})
+    turn = await scene.turn()
+    await turn.internal(TextPart(text="A hint"))
+    text = await (await turn.step().__aenter__()).text().__aenter__()
+    await text.append("Half a sentence")
+    await scene.ask(SessionResult, "sessions.fork", new_session_id="copy")
+    scene.session_id = "copy"
+    yield
+    await scene.turn("Somewhere else")
+
+
+@SESSIONS(hidden=True)
+async def an_internal_note_grows(scene: Scene) -> AsyncGenerator[None]:
+    note = await Note.begin(await scene.turn())
+    await note.append("Budget: ")
+    yield
+    await note.append("low")
+
+
+@SESSIONS(hidden=True)
+async def an_internal_note_ends(scene: Scene) -> AsyncGenerator[None]:
+    note = await Note.begin(await scene.turn())
+    await note.append("Budget: low")
+    yield
+    await note.done()

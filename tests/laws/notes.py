@@ -1,6 +1,6 @@
 """Internal messages of an agent: no public method writes them yet, though protocol and server know them.
 
-Only such a change shows nothing at all to others, and so becomes a ``skip``: a new message changes the session.
+Only such a change shows others nothing at all, and so is a ``skip``: a new message changes the session.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIX = ".chunks.txt"
-FLOOR_S = 0.01
+FLOOR_S = 0.003
 """Seconds between two chunks at least: ``created`` has whole seconds only, and a stream should be seen."""
 LONGEST_PAUSE_S = 2.0
 """Seconds between two chunks at most: nobody wants to wait for a provider that was slow years ago."""

@@ -67,6 +67,25 @@ def test_a_writer_is_resumed_at_its_low_water_mark() -> None:
     run(scenario, 1)
 
 
+def test_a_transport_that_is_aborted_while_it_could_write_on_is_not_resumed() -> None:
+    """Nothing follows `connection_lost`, in whichever order the callbacks that are due come."""
+
+    async def scenario(loop: SimLoop) -> None:
+        link, client, server = connected(loop, NARROW)
+        server.transport.set_write_buffer_limits(high=500, low=0)
+        link.stall("down")
+        server.transport.write(bytes(CAPACITY + 501))
+        link.unstall("down")
+        await client.read(1)
+        server.transport.abort()
+        await server.lost.wait()
+        await asyncio.sleep(1)
+        assert server.events == ["made", "pause", "lost"]
+
+    for seed in range(1, 11):
+        run(scenario, seed)
+
+
 def test_a_paused_reader_holds_bytes_back_and_gets_all_of_them_later() -> None:
     """`pause_reading` is real: nothing is received until `resume_reading`."""
 

@@ -278,6 +278,8 @@ class LinkTransport(asyncio.Transport):
 
     def _flush(self) -> None:
         self._flushing = False
+        if self._lost:
+            return  # it was planned before the end
         while self._buffer:
             head = self._buffer[0]
             taken = self._out.offer(head)

@@ -88,7 +88,7 @@ def test_levels_are_counted_from_the_value_itself() -> None:
     """A scalar has none."""
     assert problem_in(1, nesting=0) is None
     assert problem_in([], nesting=1) is None
-    assert problem_in([[]], nesting=1) == ("[0]", TOO_DEEP)
+    assert problem_in(nested(2), nesting=1) == ("[0]", TOO_DEEP)
     assert problem_in({"a": {"b": {}}}, nesting=2, path="x") == ("x.a.b", TOO_DEEP)
 
 

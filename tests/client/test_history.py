@@ -10,6 +10,7 @@ from msgspec import UNSET, structs
 from midstream.client import IncompatibleServer, Session
 from midstream.protocol.calls import MessagesParams, Page, VerifyParams, VerifyResult
 from midstream.protocol.digest import message_digest
+from midstream.protocol.frames import Sync
 from midstream.protocol.model import Message
 from tests.client.conversation import Conversation
 from tests.client.peer import PeerLink
@@ -176,6 +177,21 @@ async def test_a_replica_that_equals_the_server_is_verified_in_pages(stage: Stag
     report = await verifying
     assert report
     assert report.compared == 250
+
+
+@on_every_network
+async def test_what_left_the_window_meanwhile_is_no_difference(stage: Stage) -> None:
+    """A reset that came before the digests makes the window smaller; what is below it is not compared."""
+    conversation = long_conversation(4)
+    session, link = await stage.opened(stage.client(), conversation)
+    verifying = asyncio.ensure_future(session.verify())
+    asked = await link.asked("verify")
+    conversation.titled("after")
+    await link.send(Sync(conversation.channel, conversation.reset(last=2)))
+    await asked.result(digests(conversation, conversation.messages))
+    report = await verifying
+    assert report
+    assert report.compared == 2
 
 
 @on_every_network

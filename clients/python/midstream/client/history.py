@@ -44,10 +44,10 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         return not self.differences
 
 
-def differences(messages: Iterable[Message], theirs: VerifyResult) -> list[Difference]:
+def differences(messages: Iterable[Message], digests: Iterable[tuple[int, int, str]]) -> list[Difference]:
     """Compare messages with the server's digests of the same range, at the same version."""
     here = {message.sequence: (message.revision, message_digest(message)) for message in messages}
-    there = {sequence: (revision, digest) for sequence, revision, digest in theirs.digests}
+    there = {sequence: (revision, digest) for sequence, revision, digest in digests}
     return [
         Difference(sequence=sequence, here=here.get(sequence), there=there.get(sequence))
         for sequence in sorted(here.keys() | there.keys())
@@ -139,7 +139,10 @@ class History:
             if (result.epoch, result.version) != (law.epoch, law.version):
                 return None
             here = [message for message in law.messages() if start <= message.sequence <= end]
-            return len(result.digests), differences(here, result)
+            # a reset may have come since: what is below the window now is not held
+            first = law.from_sequence
+            there = [digest for digest in result.digests if first is not None and digest[0] >= first]
+            return len(there), differences(here, there)
 
         return await self._exchange.ask_and_take(
             "verify", params, VerifyResult, take, lane=law.session_id, repeatable=True

@@ -118,9 +118,14 @@ class PeerLink:
             return Asked(frame.id, frame.method, params, self)
 
     async def is_quiet(self) -> bool:
-        """Say whether the client has sent nothing that is not read yet: everything before a pong is here."""
+        """Say whether the client has sent nothing that is not read yet, but for pings.
+
+        Everything that it sent before its pong is here then.
+        """
         await self.send(Ping(77))
-        return isinstance(await self.frame(), Pong)
+        while isinstance(frame := await self.frame(), Ping):
+            pass
+        return isinstance(frame, Pong)
 
     async def close(self, code: int, reason: str = "") -> None:
         """Close with a code."""

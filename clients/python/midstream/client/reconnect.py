@@ -126,6 +126,7 @@ class Reconnect:
         self._welcomed_at: float | None = None
         self._received_at = 0.0
         self._pinged = False
+        self._spoke_at = 0.0
         self._nonce = 0
         self._probe: tuple[int, float] | None = None
         self._return_at: float | None = None
@@ -141,7 +142,8 @@ class Reconnect:
         if self.phase is Phase.OPEN:
             silence_at = self._received_at + self._heartbeat_s * (2 if self._pinged else 1)
             others = (self._probe[1] if self._probe else None, self._return_at)
-            return min(silence_at, check_at, *(at for at in others if at is not None))
+            speak_at = self._spoke_at + self._heartbeat_s
+            return min(silence_at, speak_at, check_at, *(at for at in others if at is not None))
         return check_at if self.phase is Phase.DROPPING else None
 
     def start(self, now: float, wall_ms: int) -> list[Effect]:
@@ -157,7 +159,7 @@ class Reconnect:
             return
         self.phase = Phase.OPEN
         self._heartbeat_s = heartbeat_s
-        self._welcomed_at = now
+        self._welcomed_at = self._spoke_at = now
         self._probe = self._return_at = None
         self.received(now)
 
@@ -218,13 +220,16 @@ class Reconnect:
             return self._drop(f"nothing was received for two heartbeats ({2 * self._heartbeat_s:g} s)")
         if slept and self._probe is None:
             self._probe = (self._nonce, now + self._policy.probe_s)
-            return self._ping()
-        if now >= self._received_at + self._heartbeat_s and not self._pinged:
-            self._pinged = True
-            return self._ping()
+            return self._ping(now)
+        asks = now >= self._received_at + self._heartbeat_s and not self._pinged
+        # it speaks in any case: the server's own ping may wait behind all that a slow link has to carry
+        if asks or now >= self._spoke_at + self._heartbeat_s:
+            self._pinged |= asks
+            return self._ping(now)
         return []
 
-    def _ping(self) -> list[Effect]:
+    def _ping(self, now: float) -> list[Effect]:
+        self._spoke_at = now
         self._nonce += 1
         return [SendPing(self._nonce - 1)]
 

@@ -81,7 +81,11 @@ class Reading:
     async def message(self, message_id: str, *, include_internal: bool) -> Message:
         """Return one message as it is now. Raises NotFound."""
         found = await self._database.read(
-            partial(messages.message_by_id, view=self._view(include_internal), message_id=message_id)
+            partial(
+                messages.message_by_id,
+                view=self._view(include_internal=include_internal),
+                message_id=message_id,
+            )
         )
         if found is None:
             raise NotFound("message", message_id)
@@ -116,7 +120,7 @@ class Reading:
     async def closed_interaction(self, interaction_id: str) -> InteractionPart | None:
         """Return an interaction of a finished message, to tell its outcome."""
         return await self._database.read(
-            partial(messages.find_interaction, session_no=self._session_no, interaction_id=interaction_id)
+            partial(messages.find_interaction, view=self._view(), interaction_id=interaction_id)
         )
 
     async def digests(self, params: VerifyParams) -> VerifyResult:
@@ -151,7 +155,7 @@ class Reading:
     def _projection(self) -> Projection:
         return self._stream.projection
 
-    def _view(self, include_internal: bool) -> View:  # noqa: FBT001  # it is the view's name
+    def _view(self, *, include_internal: bool = True) -> View:
         session = self._projection.session
         return View(
             session_no=self._session_no,
@@ -163,7 +167,9 @@ class Reading:
     def _span(
         self, start: int, end: int, *, include_internal: bool = True
     ) -> Callable[[apsw.Connection], list[StoredMessage]]:
-        return partial(messages.span, view=self._view(include_internal), start=start, end=end)
+        return partial(
+            messages.span, view=self._view(include_internal=include_internal), start=start, end=end
+        )
 
     def _whole(self, stored: StoredMessage) -> Message:
         live = self._projection.open.get(stored.head.sequence)
@@ -175,7 +181,7 @@ class Reading:
         return await self._database.read(
             partial(
                 messages.page,
-                view=self._view(include_internal),
+                view=self._view(include_internal=include_internal),
                 before=before,
                 limit=limit,
                 max_bytes=self._limits.page_bytes,
@@ -209,7 +215,7 @@ class Reading:
         found = await self._database.read(
             partial(
                 messages.changed_since,
-                view=self._view(include_internal),
+                view=self._view(include_internal=include_internal),
                 version=since,
                 max_messages=self._limits.page_messages,
                 max_bytes=self._limits.page_bytes,

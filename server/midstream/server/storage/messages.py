@@ -106,15 +106,13 @@ def message_by_id(connection: apsw.Connection, view: View, message_id: str) -> S
     return None if row is None else _with_parts(connection, view, row)
 
 
-def find_interaction(
-    connection: apsw.Connection, session_no: int, interaction_id: str
-) -> InteractionPart | None:
-    """Return an interaction as it is stored."""
+def find_interaction(connection: apsw.Connection, view: View, interaction_id: str) -> InteractionPart | None:
+    """Return an interaction as it is stored; None also where its message was cleared."""
     found = connection.execute(
         "SELECT body FROM interactions AS i JOIN parts AS p ON p.session_no = i.session_no"
         " AND p.message_sequence = i.message_sequence AND p.sequence = i.part_sequence"
-        " WHERE i.session_no = ? AND i.interaction_id = ?",
-        (session_no, interaction_id),
+        " WHERE i.session_no = ? AND i.interaction_id = ? AND i.message_sequence >= ?",
+        (view.session_no, interaction_id, view.first),
     )
     row = next(iter(found), None)
     part = None if row is None else rows.read_part(row[0])
@@ -145,13 +143,16 @@ def turns_since(connection: apsw.Connection, session_no: int, version: int, limi
 def list_sessions(
     connection: apsw.Connection, *, limit: int, after: tuple[int, int] | None, archived: bool
 ) -> tuple[list[Session], tuple[int, int] | None]:
-    """Return sessions, the last changed first, and where the next page begins."""
+    """Return sessions, the last changed first, and where the next page begins.
+
+    Archived ones are among them where ``archived`` is set.
+    """
     time, number = after or (2**62, 2**62)
     found = connection.execute(
         f"SELECT {rows.SESSION_COLUMNS}, session_no FROM sessions WHERE status = 'live'"
-        " AND (archived_at IS NOT NULL) = ? AND (updated_at, session_no) < (?, ?)"
+        " AND (archived_at IS NULL OR ?) AND (updated_at, session_no) < (?, ?)"
         " ORDER BY updated_at DESC, session_no DESC LIMIT ?",
-        (int(archived), time, number, limit + 1),
+        (archived, time, number, limit + 1),
     )
     listed = [(rows.read_session(row[:11], _queue(connection, row[11])), row[11]) for row in found]
     following = None

@@ -6,6 +6,8 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false
 from typing import TYPE_CHECKING
 
+from midstream.server.storage.errors import DatabaseUnusable
+
 if TYPE_CHECKING:
     import apsw
 
@@ -119,16 +121,16 @@ def migrate(connection: apsw.Connection) -> None:
     """Create the tables in a new file. Runs inside the transaction that opens the database.
 
     Raises:
-        ValueError: the file was written by a newer midstream; nothing was changed.
+        DatabaseUnusable: the file was written by a newer midstream; nothing was changed.
 
     """
     (found,) = next(iter(connection.execute("PRAGMA user_version")))
     if found > SCHEMA_VERSION:
-        message = (
-            f"The database has schema {found}, and this midstream knows up to {SCHEMA_VERSION}. "
-            "Start it with the version that wrote it, or a newer one."
+        raise DatabaseUnusable(
+            connection.filename,
+            f"it has schema {found}, and this midstream knows up to {SCHEMA_VERSION}. "
+            "Start it with the version that wrote it, or a newer one.",
         )
-        raise ValueError(message)
     if found == 0:
         connection.execute(_TABLES)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LEDGER_SET = ", ".join(f"{column} = ?" for column in rows.LEDGER_COLUMNS.split(", "))
 _SESSION_SET = ", ".join(f"{column} = ?" for column in rows.SESSION_COLUMNS.split(", "))
+_TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs")
+"""The tables with rows of a session, besides its own."""
 _PURGE_ROWS = 500
 """Messages that one purge job removes: short enough that other sessions' commits do not wait for it."""
 
@@ -45,10 +47,13 @@ def create_session(
 def find_created(
     connection: apsw.Connection, *, session_id: str | None, key: str | None
 ) -> list[tuple[str, str, str | None, str | None]]:
-    """Return (session_id, status, create_key, create_hash) of every session with this id or key."""
+    """Return (session_id, status, create_key, create_hash) of the sessions of this key and of this id.
+
+    That of the key comes first.
+    """
     found = connection.execute(
         "SELECT session_id, status, create_key, create_hash FROM sessions"
-        " WHERE session_id = ? OR create_key = ?",
+        " WHERE session_id = ?1 OR create_key = ?2 ORDER BY create_key IS ?2 DESC",
         (session_id, key),
     )
     return [(row[0], row[1], row[2], row[3]) for row in found]
@@ -104,9 +109,11 @@ def sessions_to_wake(connection: apsw.Connection) -> list[str]:
 
 def sessions_to_clean(connection: apsw.Connection) -> list[int]:
     """Return the numbers of sessions with rows that nobody can see any more."""
+    left = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} AS t WHERE t.session_no = s.session_no)" for table in _TABLES
+    )
     found = connection.execute(
-        "SELECT session_no FROM sessions AS s WHERE status = 'forking' OR (status = 'deleted'"
-        " AND EXISTS (SELECT 1 FROM messages AS m WHERE m.session_no = s.session_no))"
+        f"SELECT session_no FROM sessions AS s WHERE status = 'forking' OR (status = 'deleted' AND ({left}))"
         " OR EXISTS (SELECT 1 FROM messages AS m"
         " WHERE m.session_no = s.session_no AND m.sequence < s.first_sequence)"
     )
@@ -139,7 +146,11 @@ def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
     for item in write.inputs:
         _write_input(connection, number, item)
     if write.deleted:
-        connection.execute("UPDATE sessions SET status = 'deleted' WHERE session_no = ?", (number,))
+        # of a deleted session only the id stays, so that it is never given again, and the key
+        connection.execute(
+            "UPDATE sessions SET status = 'deleted', title = NULL, metadata = ? WHERE session_no = ?",
+            (rows.encode({}), number),
+        )
 
 
 def write_parts(connection: apsw.Connection, session_no: int, parts: list[PartRow]) -> None:
@@ -183,13 +194,16 @@ def purge(connection: apsw.Connection, session_no: int) -> bool:
         connection.execute(
             "DELETE FROM parts WHERE session_no = ? AND message_sequence BETWEEN ? AND ?", span
         )
+        connection.execute(
+            "DELETE FROM interactions WHERE session_no = ? AND message_sequence BETWEEN ? AND ?", span
+        )
         connection.execute("DELETE FROM messages WHERE session_no = ? AND sequence BETWEEN ? AND ?", span)
     if len(sequences) == _PURGE_ROWS:
         return True
     if status == "forking":
         connection.execute("DELETE FROM sessions WHERE session_no = ?", (session_no,))
     if status != "live":
-        for table in ("turns", "inputs", "interactions", "epochs"):
+        for table in _TABLES:
             connection.execute(f"DELETE FROM {table} WHERE session_no = ?", (session_no,))
     return False
 

@@ -1,0 +1,321 @@
+"""Reading messages: pages, spans, what changed, what was asked, and the list of sessions."""
+
+from __future__ import annotations
+
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from midstream.protocol.model import InteractionPart, InteractionRequest, Turn
+from midstream.server.storage import messages, store
+from midstream.server.storage.records import SessionWrite, View
+from tests.server.storage.books import (
+    NOW,
+    changed_since,
+    create,
+    fill,
+    new_connection,
+    new_input,
+    new_ledger,
+    new_session,
+    page,
+    sequences,
+    text_message,
+    whole,
+    write,
+    write_of,
+)
+
+
+def view_of(number: int, *, first: int = 1, internal: bool = True) -> View:
+    """What a reader sees of the session."""
+    return View(session_no=number, session_id="s", first=first, include_internal=internal)
+
+
+def with_messages(count: int, *, internal: tuple[int, ...] = ()) -> tuple[apsw.Connection, View]:
+    """A session with this many messages, some of them internal."""
+    connection = new_connection()
+    number = create(connection)
+    write(
+        connection,
+        number,
+        *(text_message(sequence, internal=sequence in internal) for sequence in range(1, count + 1)),
+    )
+    return connection, view_of(number)
+
+
+# Pages
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    count=st.integers(0, 12),
+    internal=st.sets(st.integers(1, 12)),
+    first=st.integers(1, 14),
+    include_internal=st.booleans(),
+    limit=st.integers(1, 14),
+    max_bytes=st.integers(1, 400),
+    before=st.none() | st.integers(1, 14),
+)
+def test_a_page_is_the_newest_messages_that_fit(  # what a page depends on
+    count: int,
+    internal: set[int],
+    first: int,
+    include_internal: bool,  # noqa: FBT001  # drawn by Hypothesis
+    limit: int,
+    max_bytes: int,
+    before: int | None,
+) -> None:
+    """Against a list: up to the limit and the bytes, but at least one; ``more`` is what a reader may see."""
+    connection, whole_view = with_messages(count, internal=tuple(internal))
+    view = structs.replace(whole_view, first=first, include_internal=include_internal)
+    found, more = messages.page(connection, view, before=before, limit=limit, max_bytes=max_bytes)
+    shown = [
+        number
+        for number in range(first, count + 1)
+        if (include_internal or number not in internal) and (before is None or number < before)
+    ]
+    size = sum(memoryview(part).nbytes for one in found for part in one.parts)
+    got = sequences(found)
+    assert got == shown[len(shown) - len(got) :]
+    assert more == (len(got) < len(shown))
+    assert len(got) <= limit
+    assert size <= max_bytes or len(got) == 1
+    if more and len(got) < limit:
+        part = len(memoryview(found[0].parts[0]))
+        assert size + part > max_bytes
+    assert got or not shown
+
+
+@pytest.mark.parametrize("limit", [1, 7, 200])
+def test_walking_pages_visits_each_message_once_while_others_are_written(limit: int) -> None:
+    """What is written meanwhile is above all that is still to be visited."""
+    connection, view = with_messages(40, internal=(3, 4, 5, 20))
+    view = structs.replace(view, include_internal=False)
+    visited: list[int] = []
+    before, more = None, True
+    while more:
+        found, more = page(connection, view, before=before, limit=limit)
+        visited = sequences(found) + visited
+        before = visited[0]
+        write(connection, view.session_no, text_message(40 + len(visited)))
+    assert visited == [number for number in range(1, 41) if number not in {3, 4, 5, 20}]
+
+
+def test_a_page_carries_whole_messages() -> None:
+    """With their parts, ids and times."""
+    connection, view = with_messages(3)
+    found, _ = page(connection, view)
+    assert whole(found) == [text_message(number) for number in (1, 2, 3)]
+
+
+# Spans and single messages
+
+
+def test_a_span_includes_both_its_ends_and_only_what_its_view_shows() -> None:
+    """Ascending."""
+    connection, view = with_messages(8, internal=(4,))
+    assert sequences(messages.span(connection, view, start=3, end=5)) == [3, 4, 5]
+    seen = structs.replace(view, first=4, include_internal=False)
+    assert sequences(messages.span(connection, seen, start=1, end=2**53)) == [5, 6, 7, 8]
+    assert sequences(messages.span(connection, view, start=5, end=4)) == []
+
+
+def test_a_message_is_found_by_its_id_where_the_view_shows_it() -> None:
+    """Not a cleared one, not a hidden one, not another session's."""
+    connection, view = with_messages(3, internal=(2,))
+    other = create(connection, "other")
+
+    def found(seen: View, message_id: str) -> bool:
+        return messages.message_by_id(connection, seen, message_id) is not None
+
+    assert found(view, "m2")
+    assert not found(structs.replace(view, include_internal=False), "m2")
+    assert found(structs.replace(view, include_internal=False), "m3")
+    assert not found(structs.replace(view, first=2), "m1")
+    assert not found(view_of(other), "m1")
+    assert not found(view, "m4")
+
+
+def test_open_messages_are_those_that_may_change() -> None:
+    """In order."""
+    connection, view = with_messages(2)
+    store.write_session(
+        connection, write_of(view.session_no, [text_message(4), text_message(3)], is_open=True)
+    )
+    assert sequences(messages.open_messages(connection, view)) == [3, 4]
+
+
+# What changed
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    revisions=st.lists(st.integers(1, 20), max_size=8),
+    version=st.integers(0, 20),
+    first=st.integers(1, 9),
+    internal=st.sets(st.integers(1, 8)),
+    always=st.sets(st.integers(1, 8)),
+    max_messages=st.integers(1, 8),
+)
+def test_what_changed_since_a_version_is_what_has_a_greater_revision(  # what it depends on
+    revisions: list[int],
+    version: int,
+    first: int,
+    internal: set[int],
+    always: set[int],
+    max_messages: int,
+) -> None:
+    """Against a list; with those that changed in memory only; None where they are too many."""
+    connection = new_connection()
+    number = create(connection)
+    write(
+        connection,
+        number,
+        *(
+            text_message(at, revision=revision, internal=at in internal)
+            for at, revision in enumerate(revisions, 1)
+        ),
+    )
+    view = view_of(number, first=first, internal=False)
+    expected = [
+        at
+        for at, revision in enumerate(revisions, 1)
+        if at >= first and at not in internal and (revision > version or at in always)
+    ]
+    found = changed_since(connection, view, version=version, max_messages=max_messages, always=always)
+    if len(expected) > max_messages:
+        assert found is None
+    else:
+        assert sequences(found) == expected
+
+
+def test_what_changed_is_counted_in_the_bytes_of_changed_parts() -> None:
+    """A large part that did not change costs nothing; too many changed bytes are too much."""
+    connection = new_connection()
+    number = create(connection)
+    large = text_message(1, "x" * 1_000, revision=2)
+    write(connection, number, large)
+    small = structs.replace(large.parts[0], sequence=2, part_id="q", text="y")
+    later = structs.replace(large, revision=5, parts=[*large.parts, small])
+    commit = write_of(number, [later])
+    store.write_session(connection, structs.replace(commit, parts=commit.parts[1:]))
+    assert sequences(changed_since(connection, view_of(number), version=4, max_bytes=100)) == [1]
+    assert changed_since(connection, view_of(number), version=1, max_bytes=100) is None
+
+
+def test_catching_up_does_not_read_the_whole_conversation() -> None:
+    """What changed lately is found by its revision, what is open by being open."""
+    connection, view = with_messages(2_000)
+    steps: list[None] = []
+
+    def count() -> bool:
+        steps.append(None)
+        return False
+
+    connection.set_progress_handler(count, 1_000)
+    assert sequences(changed_since(connection, view, version=1_999)) == [1_999, 2_000]
+    assert sequences(messages.open_messages(connection, view)) == []
+    assert len(steps) <= 2
+
+
+# Interactions and turns
+
+
+def asked(status: str = "pending") -> InteractionPart:
+    """An approval."""
+    return InteractionPart(
+        part_id="p",
+        sequence=1,
+        interaction_id="ask",
+        interaction_type="approval",
+        status="pending" if status == "pending" else "expired",
+        request=InteractionRequest(title="?"),
+    )
+
+
+def test_an_interaction_is_found_where_it_is_as_it_is() -> None:
+    """Its place is noted once; its part is read each time; a cleared one is gone."""
+    connection = new_connection()
+    number = create(connection)
+    for status in ("pending", "expired"):
+        message = structs.replace(text_message(1), role="agent", state="done", parts=[asked(status)])
+        store.write_session(
+            connection, structs.replace(write_of(number, [message]), interactions=[("ask", 1, 1)])
+        )
+        assert messages.find_interaction(connection, view_of(number), "ask") == asked(status)
+    assert messages.find_interaction(connection, view_of(number), "other") is None
+    assert messages.find_interaction(connection, view_of(number, first=2), "ask") is None
+    assert messages.find_interaction(connection, view_of(number + 1), "ask") is None
+
+
+def test_turns_are_found_by_id_and_by_revision() -> None:
+    """In the order asked for, or in that of their changes; too many are None."""
+    connection = new_connection()
+    number = create(connection)
+    turns = [
+        Turn(
+            turn_id=f"t{revision}",
+            revision=revision,
+            state="running",
+            phase="starting",
+            phase_since=NOW,
+            started_at=NOW,
+        )
+        for revision in (5, 3, 4)
+    ]
+    store.write_session(connection, SessionWrite(session_no=number, ledger=new_ledger(), turns=turns))
+    five, three, four = turns
+    assert messages.turns_by_id(connection, number, ["t4", "gone", "t5"]) == [four, five]
+    assert messages.turns_since(connection, number, 3, 2) == [four, five]
+    assert messages.turns_since(connection, number, 2, 3) == [three, four, five]
+    assert messages.turns_since(connection, number, 2, 2) is None
+    assert messages.turns_since(connection, number, 5, 2) == []
+
+
+# The list of sessions
+
+
+def test_sessions_are_listed_by_their_last_change_page_by_page() -> None:
+    """Each once, also where several changed at one time; the newest first."""
+    connection = new_connection()
+    times = [5, 9, 5, 5, 1, 9]
+    for number, time in enumerate(times, 1):
+        create(connection, new_session(f"s{number}", updated_at=time))
+    expected = [f"s{number}" for _, number in sorted(((t, n) for n, t in enumerate(times, 1)), reverse=True)]
+    for limit in (1, 2, 4, 10):
+        listed: list[str] = []
+        after, pages = None, 0
+        while pages == 0 or after is not None:
+            items, after = messages.list_sessions(connection, limit=limit, after=after, archived=False)
+            listed += [session.session_id for session in items]
+            pages += 1
+        assert listed == expected
+        assert pages == -(-len(times) // limit)
+
+
+def test_only_live_sessions_are_listed_and_archived_ones_where_asked() -> None:
+    """Those that are being made or were deleted never are."""
+    connection = new_connection()
+    create(connection, new_session("live"))
+    create(connection, structs.replace(new_session("archived"), archived_at=NOW))
+    for status in ("forking", "deleted"):
+        create(connection, new_session(status), status=status)
+    for archived, expected in ((False, {"live"}), (True, {"live", "archived"})):
+        items, after = messages.list_sessions(connection, limit=10, after=None, archived=archived)
+        assert ({session.session_id for session in items}, after) == (expected, None)
+
+
+def test_a_listed_session_names_its_queue() -> None:
+    """As every session does."""
+    connection = new_connection()
+    number = create(connection)
+    fill(connection, number, 1)
+    inputs = [new_input("b", 2), new_input("a", 1)]
+    store.write_session(connection, SessionWrite(session_no=number, ledger=new_ledger(), inputs=inputs))
+    [session], _ = messages.list_sessions(connection, limit=1, after=None, archived=False)
+    assert session.queue == ["a", "b"]

@@ -64,6 +64,7 @@ class Line:
         routes: who gets the frames of a channel; whoever subscribes sets it, and it is asked in the
             order of the stream.
         frames: every frame that came, chunks joined.
+        raw: every frame as it came: chunks, and what was not sent in chunks.
         code: the close code, once the connection has ended; 1006 where it was lost.
     """
 
@@ -71,6 +72,7 @@ class Line:
         self.codec = codec
         self.routes: dict[int, Callable[[ChannelFrame], Awaitable[None]]] = {}
         self.frames: list[ServerFrame] = []
+        self.raw: list[ServerFrame] = []
         self.code: int | None = None
         self.welcome: WelcomeInfo | None = None
         self._websocket = websocket
@@ -164,7 +166,7 @@ class Line:
     async def _read(self) -> None:
         try:
             async for data in self._websocket:
-                await self._take(data.encode() if isinstance(data, str) else data)
+                await self._receive(data.encode() if isinstance(data, str) else data)
         except ConnectionClosed:
             pass
         finally:
@@ -174,14 +176,22 @@ class Line:
                 _fail(call.answer, LineLost(call.method))
             self._news.set()
 
-    async def _take(self, data: bytes) -> None:
-        frame = self.codec.decode_server_frame(data)
+    async def _receive(self, data: bytes) -> None:
+        frame = self._decoded(data)
+        self.raw.append(frame)
         if isinstance(frame, Chunk):
             whole = self._assembler.feed(frame)
-            if whole is not None:
-                await self._take(whole)
-            return
+            if whole is None:
+                return
+            frame = self._decoded(whole)
+        await self._take(frame)
+
+    def _decoded(self, data: bytes) -> ServerFrame:
+        frame = self.codec.decode_server_frame(data)
         assert frame is not None, "a server of this version sends no unknown frame"
+        return frame
+
+    async def _take(self, frame: ServerFrame) -> None:
         self.frames.append(frame)
         if isinstance(frame, Welcome):
             self.welcome = frame.info

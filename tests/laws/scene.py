@@ -63,10 +63,10 @@ class Scene:
     async def prompt(
         self, *parts: Value, delivery: Delivery = "auto", message_id: str | None = None
     ) -> PromptResult:
-        """Send an input; without parts, a text of its own."""
+        """Send an input; without parts, a text that its id decides."""
         self._prompts += 1
-        said: list[Value] = [*parts] or [{"type": "text", "text": f"Prompt {self._prompts}"}]
         name = message_id or f"input_{self._prompts}"
+        said: list[Value] = [*parts] or [{"type": "text", "text": f"I am {name}"}]
         return await self.ask(PromptResult, "prompt", message_id=name, parts=said, delivery=delivery)
 
     async def turn(self, text: str = "Go on") -> Turn:

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.server import RunningServer, Server, Turn
-from midstream.server.storage.database import Database
+from midstream.server.storage.connection import Synchronous
 from midstream.server.storage.schema import migrate
 from tests.clock import SimClock
+from tests.laws.gate import GatedDatabase
 from tests.laws.line import Line
 from tests.laws.reader import Chronicle, Reader
 from tests.simulation.host import Host
 from tests.simulation.run import run
 from tests.simulation.simloop import SimLoop
 
-if TYPE_CHECKING:
-    from midstream.server.storage.connection import Synchronous
-
-URL = "ws://127.0.0.1:8787"
 SEED = 7
-OpenDatabase = Callable[[str], Awaitable[Database]]
 Story = Callable[..., Coroutine[Any, Any, None]]
 """What happens in a world, which is its first argument."""
 
@@ -83,15 +78,18 @@ class World:
 
     Attributes:
         path: the database.
+        port: where servers listen.
+        on_open: called with each database before anything is read from it.
         puppet: the agent of every server.
         chronicle: what all readers showed.
         lives: how many servers were started.
         database, running: of the present server.
     """
 
-    def __init__(self, loop: SimLoop, path: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, loop: SimLoop, path: Path, settings: dict[str, Any], *, port: int = 8_787) -> None:
         self.loop = loop
         self.path = path
+        self.port = port
         self.clock = SimClock(loop)
         self.ids = NumberedIds()
         self.puppet = Puppet()
@@ -100,8 +98,8 @@ class World:
         self.settings = settings
         self.vfs: str | None = None
         self.synchronous: Synchronous = "OFF"
-        self.open_database: OpenDatabase = self._open
-        self.database: Database
+        self.on_open: Callable[[GatedDatabase], None] | None = None
+        self.database: GatedDatabase
         self.running: RunningServer
         self._host: Host
         self._serving: asyncio.Task[None] | None = None
@@ -117,10 +115,12 @@ class World:
         listening: asyncio.Future[None] = self.loop.create_future()
         with Host(f"server {self.lives}") as host:
             self._host = host
-            self._serving = self.loop.create_task(self._serve(listening, self._ending), name="server")
-        await asyncio.wait([listening, self._serving], return_when=asyncio.FIRST_COMPLETED)
-        if self._serving.done():
-            await self._serving
+            serving = self.loop.create_task(self._serve(listening, self._ending), name="server")
+        self._serving = serving
+        await asyncio.wait([listening, serving], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            self._serving = None
+            await serving
 
     async def stop(self) -> None:
         """Stop the server in good order."""
@@ -157,25 +157,29 @@ class World:
             database=self.path,
             clock=self.clock,
             ids=self.ids,
-            open_database=self.open_database,
+            open_database=self._open,
             **self.settings,
         )
-        async with server.listen("127.0.0.1", 8787) as running:
+        async with server.listen("127.0.0.1", self.port) as running:
             self.running = running
             listening.set_result(None)
             await ending.wait()
 
-    async def _open(self, path: str) -> Database:
-        self.database = await Database.open(
+    async def _open(self, path: str) -> GatedDatabase:
+        database = await GatedDatabase.open(
             path, migrate=migrate, inline=True, vfs=self.vfs, synchronous=self.synchronous
         )
-        return self.database
+        assert isinstance(database, GatedDatabase)
+        self.database = database
+        if self.on_open is not None:
+            self.on_open(database)
+        return database
 
     # Lines and readers
 
     async def line(self, codec: Codec = MSGPACK) -> Line:
         """Connect, and say hello."""
-        line = await Line.open(URL, codec)
+        line = await Line.open(f"ws://127.0.0.1:{self.port}", codec)
         self._lines.append(line)
         return line
 
@@ -206,29 +210,28 @@ async def pause(seconds: float = 0.1) -> None:
     await asyncio.sleep(seconds)
 
 
-@asynccontextmanager
-async def world_of(loop: SimLoop, path: Path, **settings: Any) -> AsyncGenerator[World]:  # noqa: ANN401  # of Config
-    """Give a world with a server that listens; ``settings`` are those of `Server`."""
-    world = World(loop, path, settings)
-    await world.start()
-    try:
-        yield world
-    finally:
-        await world.close()
-
-
 def play(
     story: Callable[[World], Coroutine[Any, Any, None]],
     path: Path,
     *,
     seed: int = SEED,
+    vfs: str | None = None,
+    synchronous: Synchronous = "OFF",
     **settings: Any,  # noqa: ANN401  # of Config
 ) -> None:
-    """Run a story in a world, and fail if anything is left running, or went unhandled."""
+    """Run a story in a world, and fail if anything is left running, or went unhandled.
+
+    ``vfs`` names the disk of the database, and ``synchronous`` says whether it is asked to be safe.
+    """
 
     async def main(loop: SimLoop) -> None:
-        async with world_of(loop, path / "law.db", **settings) as world:
+        world = World(loop, path / "law.db", settings)
+        world.vfs, world.synchronous = vfs, synchronous
+        await world.start()
+        try:
             await story(world)
+        finally:
+            await world.close()
 
     run(main, seed)
 

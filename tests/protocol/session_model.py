@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CHANNEL = 7
 NAME = "s"
-_OWN = ("session_id", "turn_id", "role", "visibility", "created_at", "origin", "state")
+_OWN = ("message_id", "session_id", "turn_id", "role", "visibility", "created_at", "origin", "state")
 
 
 class State(NamedTuple):
@@ -68,11 +68,15 @@ def with_text(part: Part, text: str) -> Part:
     return structs.replace(part, **{"input_text" if isinstance(part, ToolPart) else "text": text})
 
 
-def entry(old: Message | None, new: Message, *, sync: bool = False, joined: bool = False) -> MessageEntry:
-    """What a frame says of a message that was ``old`` to its reader; ``joined`` sends grown text as text."""
+def entry(
+    old: Message | None, new: Message, *, sync: int | None = None, joined: bool = False
+) -> MessageEntry:
+    """What a frame says of a message that was ``old`` to its reader.
+
+    ``sync`` is the version of a sync; ``joined`` sends grown text as text, and a text's end as such.
+    """
     own = {name: getattr(new, name) for name in _OWN if old is None or name == "state"}
     made = MessageEntry(
-        message_id=new.message_id,
         sequence=new.sequence,
         updated_at=new.updated_at,
         part_count=len(new.parts),
@@ -80,18 +84,25 @@ def entry(old: Message | None, new: Message, *, sync: bool = False, joined: bool
     )
     parts: list[Part] = []
     appends: list[tuple[int, str]] = []
+    ended: list[int] = []
     before = {} if old is None else {part.sequence: part for part in old.parts}
     for part in new.parts:
         was = before.get(part.sequence)
         if was == part:
             continue
-        grown = None if was is None or not joined or not can_append(was) else _growth(was, part)
+        unended = (
+            structs.replace(part, state="streaming") if isinstance(part, (TextPart, ReasoningPart)) else part
+        )
+        grown = None if was is None or not joined or not can_append(was) else _growth(was, unended)
         if grown is None:
             parts.append(part)
-        else:
+            continue
+        if grown:
             appends.append((part.sequence, grown))
-    revision = new.revision if sync else UNSET
-    return structs.replace(made, parts=parts, appends=appends, revision=revision)
+        if unended != part:
+            ended.append(part.sequence)
+    revision = UNSET if sync is None or new.revision == sync else new.revision
+    return structs.replace(made, parts=parts, appends=appends, ended=ended, revision=revision)
 
 
 def _growth(was: Part, part: Part) -> str | None:
@@ -250,11 +261,11 @@ class SessionModel:
             from_version=cursor.version,
             epoch=self.epoch,
             version=self.version,
-            durable=self.durable,
+            durable=UNSET if self.durable == self.version else self.durable,
             session=now.session if now.session.revision > cursor.version else UNSET,
             turns=[turn for turn in now.turns.values() if turn.revision > cursor.version],
             messages=[
-                entry(old.get(m.sequence), m, sync=True, joined=same)
+                entry(old.get(m.sequence), m, sync=self.version, joined=same)
                 for m in now.seen(internal=internal)
                 if m.revision > cursor.version
             ],
@@ -271,7 +282,7 @@ class SessionModel:
             durable=self.durable,
             session=self.state.session,
             turns=list(self.state.turns.values()),
-            messages=[entry(None, m, sync=True) for m in newest],
+            messages=[entry(None, m, sync=self.version) for m in newest],
             has_more=len(newest) < len(shown),
         )
 

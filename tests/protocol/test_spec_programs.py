@@ -142,17 +142,16 @@ class _Author:
         self.messages: list[Map] = []
         self._past: dict[int, str] = {}
         self.session: Map = {
-            "session_id": "s", "revision": 1, "metadata": {}, "created_at": 0, "updated_at": 0,
-            "first_sequence": 1, "message_count": 0, "queue": [], "pending_interactions": 0,
+            "session_id": "s", "revision": 1, "created_at": 0, "updated_at": 0, "message_count": 0,
         }  # fmt: skip
 
     def reset(self, limit: int) -> Frame:
         """The sync for a reader that has nothing."""
         shown = self.messages[-limit:] if limit else []
         payload: Map = {
-            "mode": "reset", "epoch": "e", "version": self.version, "durable": 1,
+            "mode": "reset", "epoch": "e", "version": self.version,
             "session": dict(self.session),
-            "messages": [self.entry(one, new=True, sync=True) for one in shown],
+            "messages": [self.entry(one, new=True, sync=self.version) for one in shown],
             "has_more": len(shown) < len(self.messages),
         }  # fmt: skip
         return ["sync", 1, payload]
@@ -163,29 +162,32 @@ class _Author:
             "mode": "catchup", "from": since, "epoch": "e", "version": self.version, "durable": 1,
             "session": dict(self.session),
             "messages": [
-                self.entry(one, new=True, sync=True) for one in self.messages if one["revision"] > since
+                self.entry(one, new=True, sync=self.version)
+                for one in self.messages
+                if one["revision"] > since
             ],
         }  # fmt: skip
         return ["sync", 1, payload]
 
     def replay(self, since: int) -> Frame:
-        """The same, with the text that was appended instead of the parts that grew."""
+        """The same, with the text that was appended, and its end, instead of the parts that grew."""
         frame = self.catchup(since)
         past: dict[int, Map] = {one["sequence"]: one for one in json.loads(self._past[since])}
         payload = frame[2]
         payload["mode"] = "replay"
         for entry in payload["messages"]:
-            texts = [part["text"] for part in past.get(entry["sequence"], {}).get("parts", [])]
+            old_parts: list[Map] = past.get(entry["sequence"], {}).get("parts", [])
             parts = entry["parts"]
             grown: list[tuple[Map, str]] = [
-                (part, old)
-                for part, old in zip(parts, texts, strict=False)
-                if part["state"] == "streaming" and str(part["text"]).startswith(str(old))
+                (part, str(old["text"]))
+                for part, old in zip(parts, old_parts, strict=False)
+                if old["state"] == "streaming" and str(part["text"]).startswith(str(old["text"]))
             ]
-            appends = [[part["sequence"], str(part["text"])[len(str(old)) :]] for part, old in grown]
-            if appends and "role" in entry:
+            appends = [[part["sequence"], str(part["text"])[len(old) :]] for part, old in grown]
+            if appends:
                 entry["parts"] = [part for part in parts if all(part is not other for other, _ in grown)]
                 entry["appends"] = [one for one in appends if one[1]]
+                entry["ended"] = [part["sequence"] for part, _ in grown if part["state"] == "done"]
         return frame
 
     def page(self, before: Value, limit: int) -> Map:
@@ -277,15 +279,16 @@ class _Author:
 
     @staticmethod
     def entry(
-        message: Map, *, new: bool = False, sync: bool = False, changed: list[Map] | None = None
+        message: Map, *, new: bool = False, sync: int | None = None, changed: list[Map] | None = None
     ) -> Map:
-        """What a change, or a sync, says of a message."""
+        """What a change, or a sync of a version, says of a message."""
         parts = message["parts"]
         shown = parts if new else changed or []
-        own = message if new else {key: message[key] for key in ("message_id", "sequence", "updated_at")}
+        own = message if new else {key: message[key] for key in ("sequence", "updated_at")}
         entry = dict(own) | {"part_count": len(parts), "parts": [dict(part) for part in shown]}
-        entry.pop("revision", None)
-        return entry | {"revision": message["revision"]} if sync else entry
+        if sync is None or message["revision"] == sync:
+            entry.pop("revision", None)
+        return entry
 
 
 def _compare(seed: int) -> set[str]:
@@ -353,7 +356,8 @@ def _misfit(chance: random.Random, author: _Author) -> Frame:
         "updated_at": 0,
     }
     part = author.part(3)
-    whole = author.entry(author.message(count + 1), new=True, sync=True) | {"appends": [[1, "x"]]}
+    whole = author.entry(author.message(count + 1), new=True) | {"appends": [[1, "x"]]}
+    grown: Map = {"sequence": count, "updated_at": 0, "part_count": 1}
     sync: Map = {
         "mode": "replay",
         "epoch": "e",
@@ -366,7 +370,10 @@ def _misfit(chance: random.Random, author: _Author) -> Frame:
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 99}]}],
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 0}]}],
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 2, "parts": [part]}]}],
+        ["change", 1, author.version, False, {"messages": [grown | {"appends": [[1, "x"]]}]}],
+        ["change", 1, author.version, False, {"messages": [grown | {"ended": [1]}]}],
         ["sync", 1, sync | {"messages": [whole]}],
+        ["sync", 1, sync | {"messages": [grown | {"ended": [chance.choice([1, 2])]}]}],
     ]
     return chance.choice(frames)
 

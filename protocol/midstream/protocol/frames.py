@@ -109,11 +109,11 @@ class MessageEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     """What a change or a sync says of one message (SPEC 3.4).
 
     All of the message's own fields are there when it is new to the reader. ``parts`` are those
-    that changed, each whole; parts above ``part_count`` are dropped. ``revision`` and ``appends``
-    are there in a sync only.
+    that changed, each whole; parts above ``part_count`` are dropped. ``revision``, ``appends`` and
+    ``ended`` are there in a sync only; ``revision`` only where it is not the sync's version.
     """
 
-    message_id: str
+    message_id: str | UnsetType = UNSET
     sequence: Count
     revision: Count | UnsetType = UNSET
     session_id: str | UnsetType = UNSET
@@ -127,6 +127,8 @@ class MessageEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     part_count: Count
     parts: list[Part] = []
     appends: list[tuple[Count, str]] = []
+    ended: list[Count] = []
+    """Texts and reasonings whose state became ``done``, and that changed otherwise by ``appends`` alone."""
 
 
 class ChangeContent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -157,18 +159,25 @@ class Skip(msgspec.Struct, array_like=True, tag="skip", frozen=True):
 class SyncPayload(
     msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename={"from_version": "from"}
 ):
-    """What brings a replica from ``from`` to ``version``, or replaces it (SPEC 5)."""
+    """What brings a replica from ``from`` to ``version``, or replaces it (SPEC 5).
+
+    ``durable`` is absent where it is ``version``: then everything is committed.
+    """
 
     mode: Literal["replay", "catchup", "reset"]
     from_version: Count | UnsetType = UNSET
     epoch: str
     version: Count
-    durable: Count
+    durable: Count | UnsetType = UNSET
     session: Session | UnsetType = UNSET
     turns: list[Turn] = []
     messages: list[MessageEntry] = []
     next_before_sequence: Count | UnsetType = UNSET
     has_more: bool | UnsetType = UNSET
+
+    def committed(self) -> int:
+        """Return the last durable version at or below ``version``."""
+        return self.version if self.durable is UNSET else self.durable
 
 
 class Sync(msgspec.Struct, array_like=True, tag="sync", frozen=True):

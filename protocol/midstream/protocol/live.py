@@ -104,6 +104,12 @@ class LiveMessage:
         self._head = structs.replace(self._head, revision=revision, updated_at=updated_at)
         self._snapshot = None
 
+    def end(self, sequences: Iterable[int]) -> None:
+        """End texts and reasonings that stream; nothing else about them changes."""
+        for sequence in sequences:
+            self._parts[sequence - 1] = structs.replace(self.part(sequence), state="done")
+            self._snapshot = None
+
     def misfit(self, parts: Iterable[Part], part_count: int) -> str | None:
         """Say what stands against :meth:`put`, a hole or too few parts; None if nothing does."""
         length = len(self._parts)

@@ -152,13 +152,13 @@ class Replica:
         if since is UNSET or since > self.version:
             return self._gap(payload.version if since is UNSET else since)
         below = self._first_sequence(payload.session)
-        steps = self._window.plan(payload.messages, version=None, since=since, below=below)
+        steps = self._window.plan(payload.messages, version=payload.version, since=since, below=below)
         if isinstance(steps, Gap):
             return self._lose(steps)
         self.stage = Stage.LIVE
-        self.epoch, self.version, self.durable = payload.epoch, payload.version, payload.durable
+        self.epoch, self.version, self.durable = payload.epoch, payload.version, payload.committed()
         self._pages.restart(payload.version)
-        return self._carry_out(steps, payload.turns, payload.session, durable=payload.durable)
+        return self._carry_out(steps, payload.turns, payload.session, durable=self.durable)
 
     def expect_page(self) -> None:
         """Keep single frames from here on, for a page that is asked for now; then :meth:`merge_page`."""
@@ -217,7 +217,7 @@ class Replica:
         if self._is_foreign(content.session):
             return self._lose(self._missing())
         below = self._first_sequence(content.session)
-        steps = self._window.plan(content.messages, version=frame.version, since=self.version, below=below)
+        steps = self._window.plan(content.messages, version=frame.version, since=None, below=below)
         if isinstance(steps, Gap):
             return self._lose(steps)
         self.version = frame.version
@@ -249,13 +249,13 @@ class Replica:
         if session is UNSET or self._is_foreign(session):
             return self._lose(self._missing())
         window = Window(self.session_id, 0)
-        steps = window.plan(payload.messages, version=None, since=0, below=session.first_sequence)
+        steps = window.plan(payload.messages, version=payload.version, since=0, below=session.first_sequence)
         if isinstance(steps, Gap):
             return self._lose(steps)
-        window.carry_out(steps, durable=payload.durable)
+        window.carry_out(steps, durable=payload.committed())
         self.stage = Stage.LIVE
         self.session = session
-        self.epoch, self.version, self.durable = payload.epoch, payload.version, payload.durable
+        self.epoch, self.version, self.durable = payload.epoch, payload.version, payload.committed()
         self.has_more = payload.has_more is True
         lowest = min((step.entry.sequence for step in steps), default=None)
         window.first = lowest if self.has_more else session.first_sequence

@@ -262,17 +262,21 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The session's own state. Messages below ``first_sequence`` no longer exist."""
+    """The session's own state. Messages below ``first_sequence`` no longer exist.
+
+    What has its usual value is not written: no ``metadata``, an empty ``queue``, nothing pending,
+    nothing cleared.
+    """
 
     session_id: str
     revision: int
     title: str | UnsetType = UNSET
-    metadata: dict[str, Value]
+    metadata: dict[str, Value] = {}
     created_at: int
     updated_at: int
     archived_at: int | UnsetType = UNSET
-    first_sequence: int
+    first_sequence: int = 1
     message_count: int
     running_turn_id: str | UnsetType = UNSET
-    queue: list[str]
-    pending_interactions: int
+    queue: list[str] = []
+    pending_interactions: int = 0

@@ -89,7 +89,7 @@ def _bring_up(window: Window, frames: Iterable[Delta | Change]) -> bool:
             if isinstance(window.append(frame), Gap):
                 return False
             continue
-        steps = window.plan(frame.content.messages, version=frame.version, since=frame.version, below=0)
+        steps = window.plan(frame.content.messages, version=frame.version, since=None, below=0)
         if isinstance(steps, Gap):
             return False
         window.carry_out(steps, durable=frame.version)

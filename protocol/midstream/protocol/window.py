@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol.live import LiveMessage
-from midstream.protocol.model import Message
+from midstream.protocol.model import Message, ToolPart
 from midstream.protocol.outcomes import Appended, Gap, MessageChanged
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from midstream.protocol.frames import Delta, MessageEntry
 
+_REQUIRED = ("message_id", "session_id", "role", "visibility", "created_at")
 _OWN_FIELDS = ("session_id", "turn_id", "role", "visibility", "created_at", "updated_at", "origin", "state")
-_REQUIRED = ("session_id", "role", "visibility", "created_at")
 
 
 class Step(msgspec.Struct, frozen=True):
     """What is to be done with one message: a whole new one, or an entry for one that is held."""
 
+    message_id: str
     entry: MessageEntry
     revision: int
     live: LiveMessage | None
@@ -34,15 +35,13 @@ class Step(msgspec.Struct, frozen=True):
 
 def complete(entry: MessageEntry, revision: int) -> Message | None:
     """Return the whole message that the entry gives, or None where it does not give all of it."""
-    if any(getattr(entry, name) is UNSET for name in _REQUIRED) or entry.appends:
+    if any(getattr(entry, name) is UNSET for name in _REQUIRED) or entry.appends or entry.ended:
         return None
     parts = sorted(entry.parts, key=lambda part: part.sequence)
     if [part.sequence for part in parts] != list(range(1, entry.part_count + 1)):
         return None
-    own = {name: getattr(entry, name) for name in _OWN_FIELDS}
-    return Message(
-        message_id=entry.message_id, sequence=entry.sequence, revision=revision, parts=parts, **own
-    )
+    own = {name: getattr(entry, name) for name in (*_REQUIRED, *_OWN_FIELDS)}
+    return Message(sequence=entry.sequence, revision=revision, parts=parts, **own)
 
 
 class Window:
@@ -130,20 +129,20 @@ class Window:
         return Appended(live.head.message_id, live.part_id(part), sequence, part, delta.version, delta.text)
 
     def plan(
-        self, entries: Iterable[MessageEntry], *, version: int | None, since: int, below: int
+        self, entries: Iterable[MessageEntry], *, version: int, since: int | None, below: int
     ) -> list[Step] | Gap:
         """Find what the entries would do, or why they cannot be applied; changes nothing.
 
-        ``version`` is the revision of all entries (a change); None where each has its own (a sync).
-        ``since`` is the version that a sync starts from. Messages below ``below`` are ignored, as
-        those below the window are.
+        ``version`` is that of the frame. ``since`` is the version that a sync starts from, whose
+        entries may have a revision of their own; None for a change. Messages below ``below`` are
+        ignored, as those below the window are.
         """
         steps: list[Step] = []
         seen: set[int] = set()
         for entry in entries:
-            revision = entry.revision if version is None else version
-            if revision is UNSET or entry.sequence in seen:
-                return Gap(f"message {entry.sequence} stands twice, or without revision", keep_cursor=False)
+            revision = version if since is None or entry.revision is UNSET else entry.revision
+            if entry.sequence in seen:
+                return Gap(f"message {entry.sequence} stands twice", keep_cursor=False)
             seen.add(entry.sequence)
             if not self.covers(entry.sequence) or entry.sequence < below:
                 continue
@@ -153,7 +152,8 @@ class Window:
             problem = self._misfit(entry, live, revision=revision, since=since)
             if problem:
                 return problem
-            steps.append(Step(entry, revision, live))
+            message_id = live.head.message_id if live else entry.message_id
+            steps.append(Step(message_id or "", entry, revision, live))
         return steps
 
     def carry_out(self, steps: list[Step], *, durable: int) -> list[Appended | MessageChanged]:
@@ -173,12 +173,12 @@ class Window:
         return changes
 
     def _misfit(
-        self, entry: MessageEntry, live: LiveMessage | None, *, revision: int, since: int
+        self, entry: MessageEntry, live: LiveMessage | None, *, revision: int, since: int | None
     ) -> Gap | None:
         name = f"message {entry.sequence}"
         if entry.session_id is not UNSET and entry.session_id != self.session_id:
             return Gap(f"{name} is of session {entry.session_id!r}", keep_cursor=False)
-        if self._sequences.get(entry.message_id, entry.sequence) != entry.sequence:
+        if entry.message_id and self._sequences.get(entry.message_id, entry.sequence) != entry.sequence:
             return Gap(f"{name} has the id of another message", keep_cursor=False)
         if live is not None:
             return _misfit_of_parts(entry, live, name, since=since)
@@ -186,15 +186,17 @@ class Window:
         return None if whole else Gap(f"a part of {name}, which is unknown", keep_cursor=False)
 
 
-def _misfit_of_parts(entry: MessageEntry, live: LiveMessage, name: str, *, since: int) -> Gap | None:
-    if live.head.message_id != entry.message_id:
+def _misfit_of_parts(entry: MessageEntry, live: LiveMessage, name: str, *, since: int | None) -> Gap | None:
+    if entry.message_id is not UNSET and live.head.message_id != entry.message_id:
         return Gap(f"{name} has another id", keep_cursor=False)
-    if entry.appends and live.head.revision > since:
+    if (entry.appends or entry.ended) and (since is None or live.head.revision > since):
         return Gap(f"text for {name} that begins below its revision", keep_cursor=True)
     whole = {part.sequence for part in entry.parts}
-    for sequence, _ in entry.appends:
+    for sequence in (*(sequence for sequence, _ in entry.appends), *entry.ended):
         if sequence in whole or sequence > entry.part_count or not live.accepts(sequence):
             return Gap(f"text for part {sequence} of {name}, which cannot grow", keep_cursor=False)
+    if any(isinstance(live.part(sequence), ToolPart) for sequence in entry.ended):
+        return Gap(f"a tool call of {name} that ends like a text", keep_cursor=False)
     problem = live.misfit(entry.parts, entry.part_count)
     return Gap(f"{name}: {problem}", keep_cursor=False) if problem else None
 
@@ -206,18 +208,21 @@ def _merge(step: Step, live: LiveMessage, *, durable: int) -> list[Appended | Me
     only_text = (
         len(entry.appends) > 0
         and not entry.parts
+        and not entry.ended
         and entry.part_count == live.part_count
         and head == structs.replace(before, revision=head.revision, updated_at=head.updated_at)
     )
     live.put(entry.parts, part_count=entry.part_count, head=head)
     for sequence, text in entry.appends:
         live.append(sequence, text, revision=step.revision, updated_at=head.updated_at)
+    live.end(entry.ended)
     if only_text:
         return [
-            Appended(entry.message_id, live.part_id(part), entry.sequence, part, step.revision, text)
+            Appended(step.message_id, live.part_id(part), entry.sequence, part, step.revision, text)
             for part, text in entry.appends
         ]
-    parts = sorted({part.sequence for part in entry.parts} | {part for part, _ in entry.appends})
+    changed = {part.sequence for part in entry.parts} | {part for part, _ in entry.appends}
+    parts = sorted(changed | set(entry.ended))
     kept = tuple(part for part in parts if part <= entry.part_count)
     return [_changed(step, kept, new=False, durable=durable)]
 
@@ -225,5 +230,5 @@ def _merge(step: Step, live: LiveMessage, *, durable: int) -> list[Appended | Me
 def _changed(step: Step, parts: tuple[int, ...], *, new: bool, durable: int) -> MessageChanged:
     entry = step.entry
     return MessageChanged(
-        entry.message_id, entry.sequence, step.revision, new, parts, durable=step.revision <= durable
+        step.message_id, entry.sequence, step.revision, new, parts, durable=step.revision <= durable
     )

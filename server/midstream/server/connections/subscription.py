@@ -180,7 +180,7 @@ class Subscription:
         self._owner.fell_behind(self)
 
     def _stand_at(self, sync: SyncPayload) -> None:
-        self._epoch, self._version, self._durable = sync.epoch, sync.version, sync.durable
+        self._epoch, self._version, self._durable = sync.epoch, sync.version, sync.committed()
         self._active = True
 
     def _sealed(self, broadcast: Broadcast) -> bytes:

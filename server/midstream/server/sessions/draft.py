@@ -14,7 +14,18 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol.errors import IllegalTransition, InvalidRequest, LimitExceeded
-from midstream.protocol.model import InteractionPart, Message, Part, Role, Turn, TurnPhase, Visibility
+from midstream.protocol.live import can_append
+from midstream.protocol.model import (
+    InteractionPart,
+    Message,
+    Part,
+    ReasoningPart,
+    Role,
+    TextPart,
+    Turn,
+    TurnPhase,
+    Visibility,
+)
 from midstream.protocol.parts import check_part
 from midstream.protocol.transitions import check_update
 from midstream.server.sessions.projection import FinishedDraft, FinishedMessage, OpenMessage
@@ -68,6 +79,21 @@ class DraftMessage:
         self.size += len(body) - self._size_of(part.sequence)
         self.parts[part.sequence] = part
         self.bodies[part.sequence] = body
+
+    def ended(self) -> frozenset[int]:
+        """Return the places of the texts and reasonings that changed in nothing but that they ended."""
+        base = self._base
+        if base is None:
+            return frozenset()
+        return frozenset(
+            sequence
+            for sequence, part in self.parts.items()
+            if sequence <= self._kept
+            and isinstance(part, (TextPart, ReasoningPart))
+            and part.state == "done"
+            and can_append(before := base.live.part(sequence))
+            and structs.replace(before, state="done") == part
+        )
 
     def truncate(self, count: int) -> None:
         """Drop the parts above ``count``."""
@@ -299,6 +325,7 @@ class Draft:
                     part_count=message.count,
                     created_version=message.created_version or version,
                     is_new=message.created_version is None,
+                    ended=message.ended(),
                 )
                 for _, message in sorted(self.messages.items())
             ],

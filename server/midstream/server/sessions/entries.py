@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 
 def entry(
-    head: Message, parts: Sequence[Part], *, part_count: int, is_new: bool, revision: int | None = None
+    head: Message, parts: Sequence[Part], *, part_count: int, is_new: bool, version: int
 ) -> MessageEntry:
-    """Return the entry of one message: all of its own fields when it is new to the reader."""
-    stamp = UNSET if revision is None else revision
+    """Return the entry of one message in a frame of this version.
+
+    It has all of the message's own fields when it is new to the reader.
+    """
+    stamp = UNSET if head.revision == version else head.revision
     if not is_new:
         return MessageEntry(
-            message_id=head.message_id,
             sequence=head.sequence,
             revision=stamp,
             updated_at=head.updated_at,
@@ -47,14 +49,14 @@ def entry(
     )
 
 
-def draft_entry(message: FinishedMessage, *, in_sync: bool = False) -> MessageEntry:
-    """Return the entry of a message that a draft changed."""
+def draft_entry(message: FinishedMessage) -> MessageEntry:
+    """Return the entry of a message that a draft changed, in a frame of the draft's version."""
     return entry(
         message.head,
         [message.parts[number] for number in sorted(message.parts)],
         part_count=message.part_count,
         is_new=message.is_new,
-        revision=message.head.revision if in_sync else None,
+        version=message.head.revision,
     )
 
 
@@ -88,11 +90,10 @@ def epoch_sync(finished: FinishedDraft, epoch: str, *, before: int, include_inte
         from_version=before,
         epoch=epoch,
         version=finished.version,
-        durable=finished.version,
         session=finished.session or UNSET,
         turns=finished.turns,
         messages=[
-            draft_entry(message, in_sync=True)
+            draft_entry(message)
             for message in finished.messages
             if is_seen(message.head, include_internal=include_internal)
         ],

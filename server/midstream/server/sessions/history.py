@@ -1,44 +1,87 @@
 """The buffer of recent changes, from which a reader that missed a little is served (SPEC 5, replay).
 
-A replay is the fold of what was missed: the last fields of each message, its changed parts, and
-the text that was appended to the others. It needs nothing but the records, so it costs what was
-missed, however long the conversation is.
+What streams is kept as text: deltas to one part that follow each other are one record, so a byte
+of text costs little more than a byte, however small the pieces were that it came in.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, structs
 
 from midstream.protocol.frames import MessageEntry, SyncPayload
-from midstream.protocol.live import appended
-from midstream.server.sessions.entries import draft_entry, is_seen
+from midstream.server.sessions.entries import draft_entry
+from midstream.server.sessions.replay import Fold
 from midstream.server.sessions.ticks import size_of
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
-    from midstream.protocol.model import Message, Part, Session, Turn
+    from midstream.protocol.model import Message
     from midstream.server.sessions.projection import FinishedDraft
 
 _RECORD_BYTES = 400
-"""What a record costs beyond its text, roughly: enough to bound a history of tiny deltas."""
+"""What a record costs beyond its text, roughly: enough to bound a history of small changes."""
+_DELTA_BYTES = 8
+"""What one more delta of a record costs beyond its text."""
+_RUN_BYTES = 64 * 1024
+"""What one record of deltas may grow to: so much is forgotten at a time."""
+_PIECES = 256
+"""Pieces that are joined into one: each is an object of 50 bytes beside its text."""
 
 
-class _Delta:
-    __slots__ = ("head", "part_count", "part_sequence", "text", "version")
+class _Text:
+    """Deltas to one part, under consecutive versions."""
 
-    def __init__(self, head: Message, part_count: int, part_sequence: int, text: str) -> None:
-        self.version = head.revision
+    __slots__ = ("_joined", "_lengths", "_pieces", "first", "head", "part_count", "part_sequence", "size")
+
+    def __init__(self, head: Message, part_count: int, part_sequence: int) -> None:
+        self.first = head.revision
         self.head = head
+        """The message after the last delta."""
         self.part_count = part_count
         self.part_sequence = part_sequence
-        self.text = text
+        self.size = _RECORD_BYTES
+        self._lengths = array("Q")
+        self._joined: list[str] = []
+        self._pieces: list[str] = []
+
+    @property
+    def version(self) -> int:
+        return self.head.revision
+
+    def goes_on(self, head: Message, part_sequence: int) -> bool:
+        return (
+            head.revision == self.version + 1
+            and head.sequence == self.head.sequence
+            and part_sequence == self.part_sequence
+        )
+
+    def add(self, head: Message, text: str, size: int) -> None:
+        self.head = head
+        self.size += size
+        self._lengths.append(len(text))
+        self._pieces.append(text)
+        if len(self._pieces) >= _PIECES:
+            self.settle()
+
+    def settle(self) -> None:
+        """Join the pieces, to hold nothing but their text."""
+        self._joined.append("".join(self._pieces))
+        self._pieces.clear()
+
+    def after(self, version: int) -> str:
+        """Return what was appended above a version."""
+        text = "".join((*self._joined, *self._pieces))
+        return text[sum(self._lengths[: max(0, version - self.first + 1)]) :]
 
 
 class _Changed:
-    __slots__ = ("internal", "session", "turns", "version", "visible")
+    """One change. A text that only ended is no more in it than that."""
+
+    __slots__ = ("internal", "session", "size", "turns", "version", "visible")
 
     def __init__(self, finished: FinishedDraft) -> None:
         self.version = finished.version
@@ -46,9 +89,22 @@ class _Changed:
         self.turns = finished.turns
         self.visible: list[MessageEntry] = []
         self.internal: list[MessageEntry] = []
+        self.size = _RECORD_BYTES * (1 + len(finished.messages) + len(finished.turns))
+        if finished.session is not None:
+            self.size += len(rows.encode(finished.session))
         for message in finished.messages:
+            whole = draft_entry(message)
+            kept = [part for part in whole.parts if part.sequence not in message.ended]
             view = self.visible if message.head.visibility == "visible" else self.internal
-            view.append(draft_entry(message, in_sync=True))
+            view.append(
+                structs.replace(
+                    whole, revision=message.head.revision, parts=kept, ended=sorted(message.ended)
+                )
+            )
+            self.size += sum(len(message.bodies[part.sequence]) for part in kept)
+
+
+_Record: TypeAlias = _Text | _Changed
 
 
 class History:
@@ -58,8 +114,9 @@ class History:
         """Start empty: a reader at ``floor`` has missed nothing."""
         self.floor = floor
         self._max_bytes = max_bytes
+        self._run_bytes = min(_RUN_BYTES, max_bytes // 8)
         self._bytes = 0
-        self._records: deque[tuple[int, _Delta | _Changed]] = deque()
+        self._records: deque[_Record] = deque()
 
     def covers(self, version: int) -> bool:
         """Say whether everything above ``version`` is held."""
@@ -72,134 +129,65 @@ class History:
         self._bytes = 0
 
     def add_delta(self, head: Message, part_count: int, part_sequence: int, text: str) -> None:
-        """Record a delta; ``head`` is the message after it."""
-        self._add(_Delta(head, part_count, part_sequence, text), size_of(text))
+        """Record a delta; ``head`` is the message after it. Costs about 1 µs."""
+        size = size_of(text) + _DELTA_BYTES
+        last = self._records[-1] if self._records else None
+        if (
+            isinstance(last, _Text)
+            and last.size + size <= self._run_bytes
+            and last.goes_on(head, part_sequence)
+        ):
+            self._bytes += size
+            last.add(head, text, size)
+            self._forget()
+            return
+        run = _Text(head, part_count, part_sequence)
+        run.add(head, text, size)
+        self._add(run)
 
     def add_change(self, finished: FinishedDraft) -> None:
         """Record a change."""
-        size = sum(len(body) for message in finished.messages for body in message.bodies.values())
-        if finished.session is not None:
-            size += len(rows.encode(finished.session))
-        entities = len(finished.messages) + len(finished.turns)
-        self._add(_Changed(finished), size + _RECORD_BYTES * entities)
+        self._add(_Changed(finished))
 
     def replay(
         self, since: int, *, epoch: str, version: int, durable: int, include_internal: bool
     ) -> SyncPayload:
         """Return what a reader at ``since`` missed, joined."""
-        fold = _Fold(since, include_internal=include_internal)
-        for _, record in self._missed(since):
-            fold.take(record)
+        fold = Fold(include_internal=include_internal)
+        for record in self._missed(since):
+            if isinstance(record, _Text):
+                fold.append(record.head, record.part_count, record.part_sequence, record.after(since))
+            else:
+                fold.merge(record.session, record.turns, record.visible, record.internal)
         return SyncPayload(
             mode="replay",
             from_version=since,
             epoch=epoch,
             version=version,
-            durable=durable,
+            durable=UNSET if durable == version else durable,
             session=fold.session,
             turns=list(fold.turns.values()),
-            messages=[fold.messages[sequence].entry() for sequence in sorted(fold.messages)],
+            messages=fold.entries(version),
         )
 
-    def _missed(self, since: int) -> list[tuple[int, _Delta | _Changed]]:
-        missed: list[tuple[int, _Delta | _Changed]] = []
+    def _missed(self, since: int) -> list[_Record]:
+        missed: list[_Record] = []
         for record in reversed(self._records):
-            if record[1].version <= since:
+            if record.version <= since:
                 break
             missed.append(record)
         return missed[::-1]
 
-    def _add(self, record: _Delta | _Changed, size: int) -> None:
-        self._records.append((size + _RECORD_BYTES, record))
-        self._bytes += size + _RECORD_BYTES
+    def _add(self, record: _Record) -> None:
+        last = self._records[-1] if self._records else None
+        if isinstance(last, _Text):
+            last.settle()
+        self._records.append(record)
+        self._bytes += record.size
+        self._forget()
+
+    def _forget(self) -> None:
         while self._bytes > self._max_bytes:
-            size, oldest = self._records.popleft()
-            self._bytes -= size
+            oldest = self._records.popleft()
+            self._bytes -= oldest.size
             self.floor = oldest.version
-
-
-class _Fold:
-    """What several changes come to, for one view."""
-
-    def __init__(self, since: int, *, include_internal: bool) -> None:
-        self.session: Session | UnsetType = UNSET
-        self.turns: dict[str, Turn] = {}
-        self.messages: dict[int, _FoldedMessage] = {}
-        self._since = since
-        self._include_internal = include_internal
-
-    def take(self, record: _Delta | _Changed) -> None:
-        if isinstance(record, _Delta):
-            if is_seen(record.head, include_internal=self._include_internal):
-                self._message(record.head.sequence).append(record)
-            return
-        self.session = record.session or self.session
-        for turn in record.turns:
-            self.turns.pop(turn.turn_id, None)
-            self.turns[turn.turn_id] = turn
-        for entry in (*record.visible, *(record.internal if self._include_internal else ())):
-            self._message(entry.sequence).merge(entry)
-
-    def _message(self, sequence: int) -> _FoldedMessage:
-        return self.messages.setdefault(sequence, _FoldedMessage())
-
-
-class _FoldedMessage:
-    """The changes of one message: an entry, and the text that comes after it."""
-
-    __slots__ = ("_entry", "_parts", "_tails")
-
-    def __init__(self) -> None:
-        self._entry: MessageEntry | None = None
-        self._parts: dict[int, Part] = {}
-        self._tails: dict[int, list[str]] = {}
-
-    def append(self, delta: _Delta) -> None:
-        head = delta.head
-        if self._entry is None:
-            self._entry = MessageEntry(
-                message_id=head.message_id,
-                sequence=head.sequence,
-                revision=head.revision,
-                updated_at=head.updated_at,
-                state=head.state,
-                part_count=delta.part_count,
-            )
-        self._entry = structs.replace(self._entry, revision=head.revision, updated_at=head.updated_at)
-        self._tails.setdefault(delta.part_sequence, []).append(delta.text)
-
-    def merge(self, later: MessageEntry) -> None:
-        is_new = self._entry is not None and self._entry.role is not UNSET
-        if is_new and self._entry is not None:
-            # the fields that never change came with the first entry; the later one has the rest
-            self._entry = structs.replace(
-                self._entry,
-                revision=later.revision,
-                updated_at=later.updated_at,
-                state=later.state,
-                part_count=later.part_count,
-            )
-        else:
-            self._entry = later
-        for part in later.parts:
-            self._parts[part.sequence] = part
-            self._tails.pop(part.sequence, None)
-        for number in [number for number in {*self._parts, *self._tails} if number > later.part_count]:
-            self._parts.pop(number, None)
-            self._tails.pop(number, None)
-
-    def entry(self) -> MessageEntry:
-        if self._entry is None:
-            message = "a folded message has at least one change"
-            raise RuntimeError(message)
-        parts = dict(self._parts)
-        appends: list[tuple[int, str]] = []
-        for number, tail in sorted(self._tails.items()):
-            text = "".join(tail)
-            if number in parts:
-                parts[number] = appended(parts[number], text)
-            else:
-                appends.append((number, text))
-        return structs.replace(
-            self._entry, parts=[parts[number] for number in sorted(parts)], appends=appends
-        )

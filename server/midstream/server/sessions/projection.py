@@ -65,6 +65,8 @@ class FinishedMessage(msgspec.Struct, frozen=True, kw_only=True):
     part_count: int
     created_version: int
     is_new: bool
+    ended: frozenset[int]
+    """Those of the parts that are texts or reasonings as they were, but ended."""
 
     def whole(self) -> Message:
         """Return a new message with its parts."""

@@ -236,7 +236,7 @@ class Reading:
             from_version=since,
             epoch=versions.epoch,
             version=versions.published,
-            durable=versions.durable,
+            durable=UNSET if versions.durable == versions.published else versions.durable,
             session=projection.session if projection.session.revision > since else UNSET,
             turns=turns,
             messages=[self._entry_since(one, since) for one in found],
@@ -251,7 +251,7 @@ class Reading:
             [part for part, revision in zip(message.parts, revisions, strict=True) if revision > since],
             part_count=len(revisions),
             is_new=stored.created_version > since,
-            revision=message.revision,
+            version=self._stream.versions.published,
         )
 
     async def _reset(self, *, limit: int, include_internal: bool) -> SyncPayload:
@@ -267,11 +267,11 @@ class Reading:
             mode="reset",
             epoch=versions.epoch,
             version=versions.published,
-            durable=versions.durable,
+            durable=UNSET if versions.durable == versions.published else versions.durable,
             session=projection.session,
             turns=await self._turns_of(items),
             messages=[
-                entry(item, item.parts, part_count=len(item.parts), is_new=True, revision=item.revision)
+                entry(item, item.parts, part_count=len(item.parts), is_new=True, version=versions.published)
                 for item in items
             ],
             next_before_sequence=items[0].sequence if items and more else UNSET,

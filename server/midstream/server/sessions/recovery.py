@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import Projection
 
-INTERRUPTED = TurnFailure(code="runtime_interrupted", message="The server stopped during this turn.")
+INTERRUPTED = TurnFailure(code="runtime_interrupted", message="The server stopped.")
 
 
 def needs_recovery(projection: Projection) -> bool:

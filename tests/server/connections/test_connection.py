@@ -105,6 +105,14 @@ def test_calls_in_a_second_are_limited() -> None:
     assert sum(len(client.call(number)) for number in range(20, 30)) == 2
 
 
+def test_above_the_mark_an_unsubscribe_is_carried_out() -> None:
+    """It makes what waits less; a client that has left would hear no refusal, and get all frames for ever."""
+    client = ByHand()
+    client.fill()
+    (effect,) = client.call(1, "unsubscribe", session_id="s1")
+    assert isinstance(effect, Dispatch)
+
+
 def test_above_the_mark_calls_are_refused_as_overloaded() -> None:
     """It is retryable, and the calls pass again when the client has read."""
     client = ByHand()

@@ -214,7 +214,8 @@ class Connection:
             return self._refuse(call.id, _too_fast("calls_per_second", limits.calls_per_second))
         if len(self._pending) >= limits.calls_in_flight:
             return self._refuse(call.id, _too_fast("calls_in_flight", limits.calls_in_flight))
-        if self.outbox.above_mark:
+        # whoever leaves makes what waits less, and does not come back to hear of a refusal
+        if self.outbox.above_mark and call.method != "unsubscribe":
             full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
             return self._refuse(call.id, full)
         self._pending[call.id] = _Pending()

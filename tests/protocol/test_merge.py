@@ -294,35 +294,6 @@ def test_turns_are_bounded() -> None:
     assert len(kept) <= 2 + 32 + 2
 
 
-def test_more_frames_than_are_kept_make_a_page_one_to_read_again() -> None:
-    """What waits for a page is bounded."""
-    talk = Talk()
-    talk.replica.apply_sync(talk.server.reset(internal=False, limit=1))
-    talk.replica.expect_page()
-    page = talk.server.page(2, internal=False, limit=1)
-    for _ in range(2_001):
-        talk.server.grow(talk.agent, 1, "x")
-    talk.changes()
-    assert talk.replica.merge_page(page) is PageOutcome.REREAD
-    again = talk.server.page(2, internal=False, limit=1)
-    assert talk.replica.merge_page(again) is PageOutcome.MERGED
-
-
-def test_a_page_that_will_not_come_is_forgotten() -> None:
-    """Frames are kept no longer, so what comes late after all is read again."""
-    talk = Talk()
-    talk.replica.apply_sync(talk.server.reset(internal=False, limit=1))
-    page = talk.server.page(2, internal=False, limit=1)
-    talk.replica.expect_page()
-    talk.replica.forget_page()
-    talk.server.grow(talk.agent, 1, "x")
-    talk.changes()
-    assert talk.replica.merge_page(page) is PageOutcome.REREAD
-    talk.replica.forget_page()
-    assert talk.replica.merge_page(talk.server.page(2, internal=False, limit=1)) is PageOutcome.MERGED
-    assert len(talk.replica.messages()) == 2
-
-
 def test_internal_messages_are_a_replica_of_their_own() -> None:
     """The one without sees a skip and the count; the one with sees the message."""
     for internal in (False, True):

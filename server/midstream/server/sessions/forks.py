@@ -70,7 +70,9 @@ class Forks:
                 last = None
                 if params.message_id is not UNSET:
                     last = (await state.reading.message(params.message_id, include_internal=True)).sequence
-                return snapshot, Source(state, last)
+                # not the clock's time: the copies may be later than that, and times never go back
+                now = state.versions.stamp(self._services.clock.wall_ms())
+                return snapshot, Source(state, last, now=now)
 
             snapshot, source = await self._loop_of(params.session_id).perform(hold)
             return await self._copy(command, params, snapshot, source)
@@ -78,10 +80,9 @@ class Forks:
     async def _copy(
         self, command: Command, params: calls.ForkParams, snapshot: Snapshot, source: Source
     ) -> calls.SessionResult:
-        now = self._services.clock.wall_ms()
         session = new_session(
             params.new_session_id or self._services.ids.new("ses"),
-            now,
+            source.now,
             title=params.title or source.session.title,
             metadata=source.session.metadata,
             first_sequence=source.session.first_sequence,
@@ -93,7 +94,7 @@ class Forks:
             partial(
                 insert_or_find,
                 session=session,
-                ledger=new_ledger(self._services, now),
+                ledger=new_ledger(self._services, source.now),
                 asked_id=params.new_session_id or None,
                 key=key,
                 content=content_hash(command.as_sent),
@@ -148,8 +149,9 @@ class Forks:
 class Source:
     """What is copied: the session at one version, its live messages held."""
 
-    def __init__(self, state: LoadedState, last: int | None) -> None:
-        """Hold the live messages of a loaded session; copy up to ``last``, or all."""
+    def __init__(self, state: LoadedState, last: int | None, *, now: int) -> None:
+        """Hold the live messages of a loaded session as of ``now``; copy up to ``last``, or all."""
+        self.now = now
         self.session = state.projection.session
         self.session_no = state.session_no
         self.last = self.session.message_count if last is None else last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from midstream.protocol.calls import Cursor
@@ -11,7 +12,7 @@ from midstream.protocol.merge import Replica
 from midstream.protocol.outcomes import Gap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from midstream.protocol.values import Value
     from midstream.server.sessions.broadcast import Broadcast
@@ -54,6 +55,7 @@ class Recorder:
         self.closed: list[Closed] = []
         self.signals: list[Signalled] = []
         self.replica = Replica(session_id, include_internal=include_internal)
+        self._arrived = asyncio.Event()
 
     # What the loop calls
 
@@ -80,6 +82,7 @@ class Recorder:
     def close(self, code: str, *, retryable: bool) -> None:
         """Keep it."""
         self.closed.append(Closed(code, retryable))
+        self._arrived.set()
 
     # What a test calls
 
@@ -87,6 +90,12 @@ class Recorder:
         """Take the sync of a subscribe answer."""
         self._apply(Sync(1, payload))
         self.cursor = self.replica.cursor()
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until something that came makes the condition true."""
+        while not condition():
+            self._arrived.clear()
+            await self._arrived.wait()
 
     @property
     def changes(self) -> list[Change]:
@@ -106,6 +115,7 @@ class Recorder:
     def _apply(self, frame: SessionFrame) -> None:
         frame = over_the_wire(frame)
         self.frames.append(frame)
+        self._arrived.set()
         outcome = self.replica.apply(frame)
         assert not isinstance(outcome, Gap), (outcome, frame)
 

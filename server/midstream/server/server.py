@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 class RunningServer:
     """A server that listens; made by :meth:`Server.listen`."""
 
-    def __init__(self, listener: Listener, agents: InProcessAgents, stopped: asyncio.Event) -> None:
+    def __init__(
+        self, listener: Listener, agents: InProcessAgents, stopped: asyncio.Event, *, drain_seconds: float
+    ) -> None:
         """Made by the server."""
         self._listener = listener
         self._agents = agents
+        self._drain_seconds = drain_seconds
         self._stopped = stopped
         self.host = listener.host
         self.port = listener.port
@@ -53,8 +56,12 @@ class RunningServer:
         await self._stopped.wait()
 
     async def drain(self, seconds: float | None = None) -> None:
-        """Send the clients away, and give running turns up to ``seconds`` to end by themselves."""
-        await asyncio.gather(self._listener.drain(seconds), self._agents.finished(seconds))
+        """Send the clients away, and give running turns up to ``seconds`` to end by themselves.
+
+        ``seconds`` is ``drain_seconds`` of the configuration where it is not given.
+        """
+        limit = self._drain_seconds if seconds is None else seconds
+        await asyncio.gather(self._listener.drain(limit), self._agents.finished(limit))
 
 
 class Server:
@@ -140,7 +147,7 @@ class Server:
             listener = await stack.enter_async_context(listen(config, registry, self._clock, self._ids))
             stack.push_async_callback(agents.close)
             stack.push_async_callback(registry.stop)
-            yield RunningServer(listener, agents, stopped)
+            yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)
 
 
 async def _open_database(path: str) -> Database:

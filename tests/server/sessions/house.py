@@ -224,6 +224,12 @@ class House:
         await self.call(calls.SubscribeResult, "subscribe", params, subscriber=joined, replied=join)
         return joined
 
+    async def resume(self, recorder: Recorder, session_id: str = "s") -> Recorder:
+        """Subscribe again with what a recorder has."""
+        cursor = recorder.replica.cursor()
+        assert cursor is not None
+        return await self.subscribe(recorder.reconnected(), cursor=cursor, session_id=session_id)
+
     async def equal(self, *recorders: Recorder, session_id: str = "s") -> list[Message]:
         """Hold each recorder's replica against a page and against the digests; give all messages."""
         for recorder in recorders:

@@ -91,6 +91,12 @@ class Recorder:
         self._apply(Sync(1, payload))
         self.cursor = self.replica.cursor()
 
+    def reconnected(self) -> Recorder:
+        """Another subscription, which begins with what this one has."""
+        again = Recorder(self.replica.session_id, include_internal=self.include_internal, limit=self.limit)
+        again.replica = self.replica
+        return again
+
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something that came makes the condition true."""
         while not condition():

@@ -44,6 +44,9 @@ class _Work:
             raise
         except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to the caller
             self.refuse(error)
+        except BaseException:
+            self.refuse(Unavailable("The session ended while this was done."))
+            raise
         else:
             if not self._future.done():
                 self._future.set_result(result)
@@ -121,7 +124,7 @@ class SessionLoop:
         """Forget a subscriber at once, also one whose ``subscribe`` is still to come."""
         if self._state is not None:
             self._state.stream.subscribers.pop(subscriber, None)
-        if any(isinstance(item, Command) and item.subscriber is subscriber for item in self._waiting()):
+        if any(_is_subscribe(item, subscriber) for item in self._waiting()):
             self._leaving.add(subscriber)
         self._wake.set()
 
@@ -161,16 +164,16 @@ class SessionLoop:
 
     async def _serve(self, state: LoadedState) -> None:
         while not state.closed:
+            self._wake.clear()
+            # before each item: what is due must not wait until nobody wants anything any more
+            await state.on_time()
             if self._mailbox:
                 await self._do_next(state)
-                continue
-            self._wake.clear()
-            await state.on_time()
-            if state.is_idle(self._used_at):
+            elif state.is_idle(self._used_at):
                 await state.unload()
                 if not self._mailbox:
                     return
-            elif not self._mailbox:
+            else:
                 await self._sleep(state)
 
     async def _sleep(self, state: LoadedState) -> None:
@@ -190,7 +193,11 @@ class SessionLoop:
                 await item.do(state)
         finally:
             self._current = None
-        await state.flush_due()
+            if isinstance(item, Command) and item.subscriber is not None:
+                self._leaving.discard(item.subscriber)
+        if state.is_torn:
+            message = "a change was stored and could not be published"
+            raise RuntimeError(message)
 
     async def _answer(self, state: LoadedState, command: Command) -> None:
         try:
@@ -212,6 +219,9 @@ class SessionLoop:
         except Exception:
             log.exception("call_failed", method=command.method)
             command.reply(InternalError("The call failed. The server's log has the cause."))
+        except BaseException:
+            command.reply(Unavailable("The session ended while this call was carried out. Send it again."))
+            raise
         else:
             command.reply(answer)
 
@@ -241,6 +251,10 @@ class SessionLoop:
     def _put(self, item: Command | _Work) -> None:
         self._mailbox.append(item)
         self._wake.set()
+
+
+def _is_subscribe(item: Command | _Work, subscriber: Subscriber) -> bool:
+    return isinstance(item, Command) and item.method == "subscribe" and item.subscriber is subscriber
 
 
 def _ignore(future: asyncio.Future[None]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from midstream.protocol.errors import InternalError, MidstreamError, Unavailable
+from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Unavailable
 from midstream.server.sessions.directory import Directory
 from midstream.server.sessions.forks import Forks
 from midstream.server.sessions.loop import SessionLoop
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("midstream.sessions")
 
 _RELOAD_SECONDS = (0.1, 1.0, 5.0, 30.0)
-"""How long a session with work waits for its next load, after each failure in a row."""
+"""Seconds that a session with work waits for its next load, after each failure in a row."""
 _WAKE_AT_ONCE = 64
 """Sessions that are loaded at the same time at start."""
 
@@ -37,11 +38,16 @@ class Registry:
         self._on_ownership_lost = on_ownership_lost
         self._loops: dict[str, SessionLoop] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._failures: dict[str, int] = {}
+        self._reloads: dict[str, asyncio.Task[None]] = {}
         self._channels = 0
         self._stopping = False
         self._directory = Directory(services)
         self._forks = Forks(services, self._loop_of)
+
+    @property
+    def loaded(self) -> int:
+        """How many sessions are loaded, or being loaded or let go."""
+        return len(self._loops)
 
     async def start(self) -> None:
         """Remove what earlier runs left to be removed, and load every session that has work."""
@@ -52,7 +58,8 @@ class Registry:
 
         async def wake(session_id: str) -> None:
             async with slots:
-                await asyncio.shield(self._ready(session_id))
+                if not await asyncio.shield(self._ready(session_id)):
+                    self._reload(session_id)
 
         await asyncio.gather(*(wake(session_id) for session_id in waiting))
 
@@ -60,9 +67,8 @@ class Registry:
         """End every running turn as interrupted, and unload everything. Later calls are refused."""
         self._stopping = True
         await asyncio.gather(*(loop.stop() for loop in list(self._loops.values())))
-        for task in list(self._tasks):
-            if task.get_name().startswith("reload"):
-                task.cancel()
+        for task in list(self._reloads.values()):
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # What connections call
@@ -114,32 +120,41 @@ class Registry:
         finally:
             if self._loops.get(loop.session_id) is loop:
                 del self._loops[loop.session_id]
-        if loop.failure is None:
-            self._failures.pop(loop.session_id, None)
-            return
         if isinstance(loop.failure, OwnershipLost):
             self._on_ownership_lost()
-        elif loop.has_work and not self._stopping:
-            self._spawn(self._reload(loop.session_id), name=f"reload {loop.session_id}")
+        elif loop.failure is not None and loop.has_work:
+            self._reload(loop.session_id)
 
-    async def _reload(self, session_id: str) -> None:
-        """Load a session that has work again, later with each failure in a row."""
-        failures = self._failures.get(session_id, 0)
-        self._failures[session_id] = failures + 1
-        await asyncio.sleep(_RELOAD_SECONDS[min(failures, len(_RELOAD_SECONDS) - 1)])
+    def _reload(self, session_id: str) -> None:
+        """Load a session that has work again, until that succeeds: nobody else may ever ask for it."""
+        before = self._reloads.pop(session_id, None)
+        if before is not None:
+            before.cancel()
         if not self._stopping:
-            await self._ready(session_id)
+            task = self._spawn(self._keep_loading(session_id), name=f"reload {session_id}")
+            self._reloads[session_id] = task
 
-    async def _ready(self, session_id: str) -> None:
-        """Wait until a session is loaded, or has failed to load."""
+    async def _keep_loading(self, session_id: str) -> None:
+        for seconds in chain(_RELOAD_SECONDS, repeat(_RELOAD_SECONDS[-1])):
+            await asyncio.sleep(seconds)
+            if await self._ready(session_id):
+                break
+        self._reloads.pop(session_id, None)
+
+    async def _ready(self, session_id: str) -> bool:
+        """Wait until a session is loaded, or has failed to load; return whether it needs no other try."""
 
         async def nothing(_: object) -> None:
             pass
 
         try:
             await self._loop_of(session_id).perform(nothing)
+        except NotFound:
+            return True
         except MidstreamError as error:
             log.warning("session_not_loaded", session_id=session_id, error=error.message)
+            return False
+        return True
 
     async def _answer(self, command: Command) -> None:
         try:
@@ -151,13 +166,16 @@ class Registry:
             command.reply(error)
         except StorageError as error:
             command.reply(Unavailable(f"The storage failed, so the call may not have been done: {error}"))
+            if isinstance(error, OwnershipLost):
+                self._on_ownership_lost()
         except Exception:
             log.exception("call_failed", method=command.method)
             command.reply(InternalError("The call failed. The server's log has the cause."))
         else:
             command.reply(answer)
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, None], *, name: str) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(coroutine, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

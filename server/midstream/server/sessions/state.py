@@ -57,6 +57,8 @@ class LoadedState:
         """False only while the loop sleeps: then a tick publishes by itself, else the loop does it."""
         self.closed = False
         """True when nothing more is to be done: the loop ends."""
+        self.is_torn = False
+        """True where a change was stored, and something broke before everybody was told."""
         self._waiting = WaitingText()
         self._published = asyncio.Event()
         self._tick: asyncio.TimerHandle | None = None
@@ -64,6 +66,7 @@ class LoadedState:
         self._agent: asyncio.Task[None] | None = None
         self._agent_turn: str | None = None
         self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
+        self._expiry: tuple[int, int | None] = (-1, None)
 
     @property
     def loop(self) -> SessionLoop:
@@ -97,12 +100,14 @@ class LoadedState:
             self.session_no, self.projection, finished, ledger=ledger, epoch_end=ended, deleted=deletes
         )
         await self._store(write)
+        self.is_torn = True
         self.versions.committed(ledger)
         self.stream.publish_stored(finished, begins_epoch=begins_epoch, before=before)
         if draft.clears:
             self.stream.forget_cleared()
         self._follow_turn(finished)
         self._settle_answers(finished)
+        self.is_torn = False
 
     async def publish(self, draft: Draft) -> None:
         """Publish a draft that the next commit will store. One that makes a message is committed at once."""
@@ -287,16 +292,19 @@ class LoadedState:
     async def on_time(self) -> None:
         """Do what is due: text whose tick has passed, and interactions that expire."""
         await self.flush_due()
-        now = self._services.clock.wall_ms()
-        due = interactions.expired(self.projection, now) if self._next_expiry() is not None else []
-        if due:
-            draft = await self.draft()
-            for sequence, part in due:
-                interactions.expire(draft, sequence, part)
-            await self.commit(draft)
+        expiry = self._next_expiry()
+        now = 0 if expiry is None else self._services.clock.wall_ms()
+        if expiry is None or expiry > now:
+            return
+        draft = await self.draft()
+        for sequence, part in interactions.expired(self.projection, now):
+            interactions.expire(draft, sequence, part)
+        await self.commit(draft)
 
     def _next_expiry(self) -> int | None:
-        return interactions.next_expiry(self.projection)
+        if self._expiry[0] != self.versions.durable:  # only a commit asks or answers
+            self._expiry = self.versions.durable, interactions.next_expiry(self.projection)
+        return self._expiry[1]
 
     def seconds_to_deadline(self, used_at: float) -> float | None:
         """Return how long the loop may sleep."""

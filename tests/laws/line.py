@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from midstream.protocol.values import Value
 
 T = TypeVar("T", bound=msgspec.Struct)
+F = TypeVar("F", bound=ServerFrame)
 ChannelFrame = Delta | Change | Skip | Sync | Mark | Closed | Signal
 PATIENCE = 120.0
 """Virtual seconds that anything may take before the test fails instead of waiting."""
@@ -65,6 +66,7 @@ class Line:
             order of the stream.
         frames: every frame that came, chunks joined.
         raw: every frame as it came: chunks, and what was not sent in chunks.
+        heard: the encoded frames, chunks joined.
         code: the close code, once the connection has ended; 1006 where it was lost.
     """
 
@@ -73,6 +75,7 @@ class Line:
         self.routes: dict[int, Callable[[ChannelFrame], Awaitable[None]]] = {}
         self.frames: list[ServerFrame] = []
         self.raw: list[ServerFrame] = []
+        self.heard: list[bytes] = []
         self.code: int | None = None
         self.welcome: WelcomeInfo | None = None
         self._websocket = websocket
@@ -110,6 +113,10 @@ class Line:
     def is_open(self) -> bool:
         """Whether the connection lives, as far as this end knows."""
         return self.code is None
+
+    def of(self, kind: type[F]) -> list[F]:
+        """Return all frames of one kind that came."""
+        return [frame for frame in self.frames if isinstance(frame, kind)]
 
     async def send(self, frame: object) -> None:
         """Send one frame; nothing, if the connection has ended."""
@@ -183,7 +190,8 @@ class Line:
             whole = self._assembler.feed(frame)
             if whole is None:
                 return
-            frame = self._decoded(whole)
+            data, frame = whole, self._decoded(whole)
+        self.heard.append(data)
         await self._take(frame)
 
     def _decoded(self, data: bytes) -> ServerFrame:

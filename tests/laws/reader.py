@@ -15,6 +15,7 @@ from midstream.protocol.outcomes import Applied, Gap, PageOutcome
 if TYPE_CHECKING:
     from midstream.protocol.calls import Cursor
     from midstream.protocol.frames import SyncPayload
+    from midstream.protocol.model import Message, Session, Turn
     from midstream.protocol.values import Value
     from tests.laws.line import ChannelFrame, Line
 
@@ -22,21 +23,37 @@ Content = dict[str, Any]
 
 
 class Chronicle:
-    """What every whole replica showed at each version: all that were there must have shown the same."""
+    """What every whole replica showed at each version: all that were there must have shown the same.
+
+    Likewise of each entity at each revision (G5).
+    """
 
     def __init__(self) -> None:
-        self._shown: dict[tuple[str, bool, str | None, int], bytes] = {}
+        self._shown: dict[tuple[object, ...], bytes] = {}
 
     def note(self, replica: Replica) -> None:
         """Hold a replica against those that stood at its version before; it must hold every message."""
         if replica.has_more or replica.from_sequence is None:
             return
-        key = (replica.session_id, replica.include_internal, replica.epoch, replica.version)
         shown = msgspec.msgpack.encode(content(replica))
+        self.compare((replica.session_id, replica.epoch, replica.include_internal, replica.version), shown)
+        for message in replica.messages():
+            self._note_entity(replica, "message", message.message_id, message)
+        for turn in replica.turns.values():
+            self._note_entity(replica, "turn", turn.turn_id, turn)
+        if replica.session is not None:
+            self._note_entity(replica, "session", replica.session_id, replica.session)
+
+    def compare(self, key: tuple[object, ...], shown: bytes) -> None:
+        """Hold what was shown of one thing at one version against what was shown of it before."""
         assert self._shown.setdefault(key, shown) == shown, f"two states at {key}"
 
+    def _note_entity(self, replica: Replica, kind: str, name: str, entity: Message | Turn | Session) -> None:
+        key = (replica.session_id, replica.epoch, kind, name, entity.revision)
+        self.compare(key, msgspec.msgpack.encode(entity))
+
     def __len__(self) -> int:
-        """Return at how many versions somebody looked."""
+        """Return how many states of something somebody has shown."""
         return len(self._shown)
 
 

@@ -146,6 +146,13 @@ class Scene:
         """Return a reader of the watched session, which has joined."""
         return await self.world.reader(self.session_id, **wish)
 
+    async def proves(self, reader: Reader) -> None:
+        """Hold a reader against one that has just read everything, and both against the digests."""
+        fresh = await self.fresh(include_internal=reader.replica.include_internal)
+        await reader.until_version(fresh.replica.version)
+        assert reader.content() == fresh.content()
+        await reader.prove()
+
     async def fresh(self, **wish: Any) -> Reader:  # noqa: ANN401  # of World.fresh
         """Return a reader that has just read everything."""
         return await self.world.fresh(self.session_id, **wish)

@@ -18,7 +18,6 @@ from tests.laws.cases_turns import busy_turn_of
 from tests.laws.gate import Gate, When
 from tests.laws.reader import Reader
 from tests.laws.scene import Scene
-from tests.laws.test_interleavings_stream import equal
 from tests.laws.world import World, in_world, pause, play
 
 
@@ -48,7 +47,7 @@ async def test_r5_a_part_existed_only_before_the_crash(world: World) -> None:
     assert reader.tags[-1] == "catchup"
     assert texts_of(reader) == ["stored"]
     assert interruptions_of(reader) == ["runtime_interrupted"]
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -76,7 +75,7 @@ async def test_r6_two_crashes_in_a_row_the_second_during_the_repair(world: World
     assert reader.tags[-1] == "catchup"
     assert reader.replica.version > seen
     assert interruptions_of(reader) == ["runtime_interrupted"]
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @pytest.mark.parametrize("author", ["user", "agent"])
@@ -100,7 +99,7 @@ async def test_r7_the_server_is_killed_right_after_a_message_was_announced(
     await scene.crash()
     await reader.rejoin(await world.line())
     assert announced.message_id in [message.message_id for message in reader.replica.messages()]
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["same server", "killed"])
@@ -126,7 +125,7 @@ async def test_r9_turn_1_ends_while_the_client_is_away_and_turn_2_runs(
     assert reader.replica.running_turn.turn_id == second.turn_id
     states = {message.turn_id: message.state for message in reader.replica.messages() if message.state}
     assert (states[first.turn_id], states[second.turn_id]) == ("done", "streaming")
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 def copy_database(path: Path, directory: Path) -> None:
@@ -173,7 +172,7 @@ async def test_r10_a_backup_is_restored_and_grows_again(world: World, backup: st
     await reader.rejoin(await world.line())
     assert reader.tags[-1] == "reset"
     assert "lost" not in str(reader.content()).lower()
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -193,7 +192,7 @@ async def test_r10_a_backup_is_restored_under_a_cursor_that_saw_only_streamed_te
     await text_of(await step_of(scene), "another ")
     await reader.rejoin(await world.line())
     assert "lost" not in str(reader.content())
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world(idle_seconds=5)
@@ -210,7 +209,7 @@ async def test_r12_the_session_is_loaded_anew_within_the_process(world: World) -
     assert reader.channel != channel
     assert reader.replica.epoch == epoch
     assert reader.replica.version > version
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -227,13 +226,13 @@ async def test_r12_a_frame_of_the_load_before_is_ignored(world: World) -> None:
     await reader.line.until(lambda: reader.closed == ["reload"] and reader.channel is not None)
     assert reader.channel != channel
     assert channel not in reader.line.routes
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @in_world()
 async def test_r16_a_commit_fails_and_the_data_is_there_or_not(world: World, when: When) -> None:
-    """The epoch ends, readers get what is on disk, and the call that is sent again finds it done or does it."""
+    """The epoch ends, readers get what is on disk, and the call that is repeated finds it done or does it."""
     scene = await Scene.begin(world)
     await scene.ask(SessionResult, "sessions.update", title="Before")
     reader = await scene.reader()
@@ -247,7 +246,7 @@ async def test_r16_a_commit_fails_and_the_data_is_there_or_not(world: World, whe
     assert answer.state == "started"
     page = await scene.ask(Page, "messages")
     assert [item.message_id for item in page.items].count("again") == 1
-    await equal(scene, reader)
+    await scene.proves(reader)
     assert reader.replica.version > version
     assert reader.replica.epoch != epoch
 
@@ -282,7 +281,7 @@ def test_r16_a_commit_fails_on_a_broken_disk(fault: Fault, tmp_path: Path, *, ki
         await scene.prompt(message_id="again")
         page = await scene.ask(Page, "messages")
         assert [item.message_id for item in page.items].count("again") == 1
-        await equal(scene, reader)
+        await scene.proves(reader)
 
     with broken_disk() as disk:
         play(story, tmp_path, vfs=disk.name, synchronous="FULL")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from midstream.protocol.calls import EmptyResult, Page, SessionResult, SubscribeResult
+from midstream.protocol.calls import Page, SessionResult
 from midstream.protocol.codec import JSON, MSGPACK, Codec
-from midstream.protocol.frames import Change, Chunk, Closed, Delta, Mark, Ping, Pong, Result, Skip, Sync
+from midstream.protocol.frames import Change, Chunk, Closed, Delta, Mark, Ping, Pong, Skip, Sync
 from midstream.protocol.merge import Replica
-from midstream.protocol.outcomes import Gap, Ignored, PageOutcome
+from midstream.protocol.outcomes import Gap
 from tests.laws.cases_texts import end_of, step_of, text_of
 from tests.laws.line import ChannelFrame
 from tests.laws.notes import Note
@@ -20,19 +19,6 @@ from tests.laws.scene import Scene
 from tests.laws.ways import clog
 from tests.laws.world import World, in_world, pause
 from tests.link import Direction, Shape
-
-
-async def equal(scene: Scene, reader: Reader) -> None:
-    """Hold a reader against one that has just read everything, and both against the digests."""
-    fresh = await scene.fresh(include_internal=reader.replica.include_internal)
-    await reader.until_version(fresh.replica.version)
-    assert reader.content() == fresh.content()
-    await reader.prove()
-
-
-def frames_of(reader: Reader, kind: type[Any]) -> list[Any]:
-    """Return the frames of one kind that came over a reader's line."""
-    return [frame for frame in reader.line.frames if isinstance(frame, kind)]
 
 
 @in_world(outbox_bytes=4_096)
@@ -48,13 +34,13 @@ async def test_r1_deltas_of_two_parts_alternate_while_a_reader_is_behind(world: 
         await reasoning.append(f" r{number}")
         await pause(0.05)
     reader.line.link.unstall("down")
-    await reader.line.until(lambda: bool(frames_of(reader, Sync)))
-    (sync,) = frames_of(reader, Sync)
-    assert frames_of(reader, Delta) == []
+    await reader.line.until(lambda: bool(reader.line.of(Sync)))
+    (sync,) = reader.line.of(Sync)
+    assert reader.line.of(Delta) == []
     assert [entry.appends for entry in sync.payload.messages] == [
         [(1, " t0 t1 t2 t3 t4"), (2, " r0 r1 r2 r3 r4")]
     ]
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 class CutInside:
@@ -97,7 +83,7 @@ async def test_r2_the_link_is_cut_at_or_in_a_frame_that_changes_two_messages(
     assert reader.content() == before
     await reader.rejoin(await world.line(codec))
     assert [message.message_id for message in reader.replica.messages()][-1] == "two"
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -123,7 +109,7 @@ async def test_r2_the_link_is_cut_between_the_chunks_of_a_frame(world: World) ->
     assert not any(chunk.last for chunk in chunks)
     assert reader.content() == before
     await reader.rejoin(await world.line())
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -142,7 +128,7 @@ async def test_r3_a_message_below_the_window_changes(world: World) -> None:
     assert reader.gaps == []
     assert [message.message_id for message in reader.replica.messages()] == shown
     await reader.read_all(limit=1)
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -176,7 +162,7 @@ async def test_r4_a_cursor_is_saved_while_a_frame_is_missing(world: World) -> No
     await reader.leave()
     reader.replica = Replica.restore(saved)
     await reader.rejoin(await world.line())
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -191,12 +177,12 @@ async def test_r8_a_tool_commits_while_a_text_streams(world: World) -> None:
     await text.append("and lost")
     await pause()
     assert "stored and lost" in str(reader.content())
-    await equal(scene, reader)
+    await scene.proves(reader)
     await scene.crash()
     await reader.rejoin(await world.line())
     part = reader.replica.messages()[-1].parts[0]
     assert getattr(part, "text", None) == "stored "
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world(outbox_bytes=4_096)
@@ -218,49 +204,10 @@ async def test_r13_a_slow_client_loses_an_early_frame(world: World) -> None:
     await reader.line.until(lambda: "sync" in reader.tags)
     await text_of(await turn.step().__aenter__(), "And ")
     await scene.finish(turn)
-    await equal(scene, reader)
+    await scene.proves(reader)
     assert reader.tags[0] == "sync"
     assert reader.gaps == []
     assert "change" in reader.tags[1:]
-
-
-@in_world()
-async def test_r14_a_page_is_computed_then_a_change_is_published_then_the_page_is_sent(world: World) -> None:
-    """Text that comes while the page is read from the disk waits, and stands behind the page."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader(limit=1)
-    gate = world.database.hold("read", "after")
-    page = await reader.begin_page(1)
-    await gate.reached()
-    await text.append("upon a time")
-    await pause()
-    gate.open()
-    await page
-    await pause()
-    kinds = [type(frame) for frame in reader.line.frames if isinstance(frame, (Result, Delta))]
-    assert kinds[-2:] == [Result, Delta]
-    assert reader.pages == [PageOutcome.MERGED]
-    await reader.read_all()
-    await equal(scene, reader)
-
-
-@in_world()
-async def test_r14_a_page_waits_to_be_sent_while_changes_follow(world: World) -> None:
-    """On a link that stands still, the page stands before what was published after it."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader(limit=1)
-    reader.line.link.stall("down")
-    page = await reader.begin_page(1)
-    await pause()
-    await text.append("upon a time")
-    await scene.ask(SessionResult, "sessions.update", title="Meanwhile")
-    reader.line.link.unstall("down")
-    await page
-    await reader.read_all()
-    await equal(scene, reader)
-    assert PageOutcome.REREAD not in reader.pages
 
 
 @in_world()
@@ -279,12 +226,12 @@ async def test_r15_only_internal_changes_happen(world: World) -> None:
     await pause(20.0)
     assert reader.tags == ["skip"] * 4
     assert reader.replica.version == version + 4
-    marks = [frame.version for frame in frames_of(reader, Mark)]
+    marks = [frame.version for frame in reader.line.of(Mark)]
     assert marks[-1] == version + 4
-    assert frames_of(reader, Skip)
+    assert reader.line.of(Skip)
     assert reader.gaps == []
     assert reader.content() == before
-    await equal(scene, reader)
+    await scene.proves(reader)
     newest = await scene.ask(Page, "messages", limit=1)
     assert [item.sequence for item in newest.items] == [3]
     assert newest.has_more
@@ -292,25 +239,6 @@ async def test_r15_only_internal_changes_happen(world: World) -> None:
     oldest = await scene.ask(Page, "messages", limit=2, before_sequence=newest.start_sequence or 0)
     assert [item.sequence for item in oldest.items] == [1, 2]
     assert not oldest.has_more
-
-
-@in_world()
-async def test_r20_subscribe_is_sent_twice_in_the_middle_of_a_text(world: World) -> None:
-    """There is one subscription and one text, whichever answer comes when."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader()
-    await text.append("upon ")
-    first = await reader.begin_join(cursor=reader.replica.cursor())
-    second = await reader.begin_join()
-    await text.append("a ")
-    await asyncio.wait([first, second])
-    await text.append("time")
-    await pause()
-    assert "Once upon a time" in str(reader.content())
-    deltas = frames_of(reader, Delta)
-    assert len({frame.version for frame in deltas}) == len(deltas)
-    await equal(scene, reader)
 
 
 @in_world()
@@ -338,106 +266,7 @@ async def test_r23_the_frame_that_ends_the_turn_is_lost(world: World) -> None:
     await reader.line.until(lambda: reader.replica.running_turn is None)
     assert world.loop.time() - began <= 15.0
     assert [gap.keep_cursor for gap in reader.gaps] == [True]
-    await equal(scene, reader)
-
-
-@in_world()
-async def test_r25_an_older_snapshot_comes_after_newer_deltas(world: World) -> None:
-    """A page and a sync of an earlier version change nothing."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader(limit=1)
-    other = await scene.reader()
-    page = await scene.ask(Page, "messages", limit=1, before_sequence=reader.replica.from_sequence or 0)
-    await reader.leave()
-    older = reader.replica.cursor()
-    await text.append("upon a time")
-    await pause()
-    newer = Reader(await world.line(), "s")
-    newer.replica = reader.replica
-    await newer.join(cursor=older)
-    before = newer.content()
-    assert newer.replica.merge_page(page) is PageOutcome.REREAD
-    await other.join(cursor=older)
-    replays = [frame for frame in other.line.frames if isinstance(frame, Result)]
-    payload = other.line.codec.decode_result("subscribe", replays[-1].result)
-    assert isinstance(payload, SubscribeResult)
-    assert isinstance(newer.replica.apply_sync(payload.sync), Ignored)
-    assert newer.content() == before
-    await equal(scene, other)
-
-
-@in_world()
-async def test_r26_a_client_switches_between_two_sessions_in_the_middle_of_a_text(world: World) -> None:
-    """Frames name channels: nothing of one session enters the other, and coming back begins with a sync."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    await scene.ask(SessionResult, "sessions.create", session_id="b")
-    line = await world.line()
-    first = Reader(line, "s", chronicle=world.chronicle)
-    second = Reader(line, "b", chronicle=world.chronicle)
-    await first.join()
-    await text.append("upon ")
-    await line.ask(EmptyResult, "unsubscribe", session_id="s")
-    await second.join()
-    await text.append("a ")
-    await scene.ask(SessionResult, "sessions.update", session_id="b", title="B")
-    await second.until_version(2)
-    assert second.replica.messages() == []
-    await line.ask(EmptyResult, "unsubscribe", session_id="b")
-    await first.join(cursor=first.replica.cursor())
-    await text.append("time")
-    await pause()
-    assert first.channel != second.channel
-    assert "Once upon a time" in str(first.content())
-    await equal(scene, first)
-
-
-@in_world(history_bytes=0)
-async def test_r28_a_change_comes_in_the_moment_of_a_subscribe(world: World) -> None:
-    """Text that comes while the catch-up is read stands behind the answer, with the next version."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader()
-    await reader.leave()
-    await text.append("upon ")
-    await pause()
-    reader.line = await world.line()
-    gate = world.database.hold("read", "after")
-    answer = await reader.begin_join(cursor=reader.replica.cursor())
-    await gate.reached()
-    await text.append("a time")
-    await pause()
-    gate.open()
-    await answer
-    await reader.line.until(lambda: reader.tags[-1] == "d")
-    assert reader.tags[-2:] == ["catchup", "d"]
-    assert reader.gaps == []
-    await equal(scene, reader)
-
-
-@in_world()
-async def test_r29_an_unsubscribe_overtakes_the_answer_of_a_subscribe(world: World) -> None:
-    """No subscription is left on the server, and the replica is not touched by what comes late."""
-    scene = await Scene.begin(world)
-    text = await text_of(await step_of(scene))
-    reader = await scene.reader()
-    version = reader.replica.version
-    gate = world.database.hold("read", "before")
-    answer = await reader.begin_join()
-    await gate.reached()
-    left = await reader.line.begin("unsubscribe", {"session_id": "s"})
-    await left
-    gate.open()
-    await asyncio.wait([answer])
-    assert isinstance(answer.exception(), Exception)
-    seen = len(reader.line.frames)
-    await text.append("upon a time")
-    await pause()
-    assert [type(frame) for frame in reader.line.frames[seen:] if isinstance(frame, ChannelFrame)] == []
-    assert reader.replica.version == version
-    await reader.join(cursor=reader.replica.cursor())
-    await equal(scene, reader)
+    await scene.proves(reader)
 
 
 @in_world()
@@ -468,4 +297,4 @@ async def test_r30_a_long_frame_goes_in_chunks_while_the_session_goes_on(world: 
     assert [frame.channel for frame in passed] == [other.channel]
     after = [frame for frame in line.raw[numbers[-1] :] if isinstance(frame, Delta)]
     assert [frame.text for frame in after] == ["upon a time"]
-    await equal(scene, reader)
+    await scene.proves(reader)

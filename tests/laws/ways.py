@@ -172,9 +172,19 @@ async def slow(scene: Scene, playing: Playing) -> Followed:
 
 
 async def clog(scene: Scene, reader: Reader) -> None:
-    """Stop reading, and ask for more than the way to the reader holds: 64 KiB of kernel, 128 of transport."""
+    """Let a reader not read, and fill its way, until the server has no room for it."""
+    await make_ballast(scene)
+    await fill(reader)
+
+
+async def make_ballast(scene: Scene) -> None:
+    """Make a session that is 15 KB long whenever it is looked at."""
     ballast: dict[str, Value] = {"ballast": "x" * 15_000}
     await scene.ask(SessionResult, "sessions.create", session_id="ballast", metadata=ballast)
+
+
+async def fill(reader: Reader) -> None:
+    """Stop reading, and ask for more than the way to the reader holds: 64 KiB of kernel, 128 of transport."""
     reader.line.link.stall("down")
     for _ in range(25):
         await reader.line.begin("sessions.get", {"session_id": "ballast"})

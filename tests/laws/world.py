@@ -64,6 +64,11 @@ class Puppet:
         async with asyncio.timeout(60):
             return await self._began.get()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no turn began that the test does not know of."""
+        return self._began.empty()
+
     def end(self, turn: Turn, error: BaseException | None = None) -> None:
         """Let the agent of a turn return, or raise."""
         end = self._ends[turn.turn_id]

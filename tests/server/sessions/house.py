@@ -19,10 +19,12 @@ from msgspec import UNSET, UnsetType, structs
 from midstream.protocol import calls
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.model import InteractionResponse, Message, TextPart, UserPart
+from midstream.protocol.model import Turn as TurnEntity
 from midstream.server.sessions.agents import Agent, InProcessAgents, Turn
 from midstream.server.sessions.commands import Answer, Caller, Command, Subscriber
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
+from midstream.server.storage.connection import Synchronous
 from midstream.server.storage.database import Database
 from midstream.server.storage.schema import migrate
 from tests.clock import SimClock
@@ -149,6 +151,19 @@ class House:
         """Hand in an input, and take the turn that it starts."""
         await self.prompt(message_id, session_id=session_id)
         return await self.puppet.next()
+
+    async def complete(self, turn: Turn, error: BaseException | None = None) -> TurnEntity:
+        """Let the agent of a turn return, or raise; give the turn as it is once it has ended."""
+        self.puppet.finish(turn, error)
+        return await self.ended(turn)
+
+    async def ended(self, turn: Turn) -> TurnEntity:
+        """Wait until a turn has ended, and give it."""
+        while True:
+            found = (await self.turn(turn.turn_id, turn.session_id)).turn
+            assert found is not None
+            if found.state != "running":
+                return found
 
     async def stop(
         self, turn_id: str = "current", cancel_queue: CancelQueue = "own", *, subject: str = "ann"
@@ -282,11 +297,14 @@ class Street:
         *,
         settings: Settings | None = None,
         vfs: str | None = None,
+        synchronous: Synchronous = "OFF",
         start: bool = True,
     ) -> AsyncGenerator[House]:
         """Open a house, which is closed at the end unless it crashed; its agent is a puppet by default."""
         puppet = Puppet()
-        database = await Database.open(self.path, migrate=migrate, inline=True, synchronous="OFF", vfs=vfs)
+        database = await Database.open(
+            self.path, migrate=migrate, inline=True, synchronous=synchronous, vfs=vfs
+        )
         agents = InProcessAgents(agent or puppet)
         services = Services(
             database=database,

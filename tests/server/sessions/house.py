@@ -76,6 +76,10 @@ class Puppet:
         else:
             end.set_exception(error)
 
+    def was_cut_off(self, turn: Turn) -> bool:
+        """Whether the agent of a turn was cancelled."""
+        return self._ends[turn.turn_id].cancelled()
+
 
 class House:
     """All sessions of one process, on one database."""

@@ -79,6 +79,7 @@ async def test_a_failed_commit_in_a_turn_cuts_off_its_agent_and_the_session_reco
             with failing(disk), pytest.raises(Unavailable):
                 await step.tool("t", input=1)
             assert recorder.closed == RELOAD
+            assert house.puppet.was_cut_off(turn)
             with pytest.raises(Unavailable):
                 await step.tool("t", input=1)
             next_turn = await house.puppet.next()
@@ -249,9 +250,11 @@ async def test_calls_in_progress_are_answered_when_the_process_ends(street: Stre
     """Each exactly once, also the one that was being carried out."""
     async with street.house() as house:
         await house.create()
-        params = calls.SessionParams(session_id="s")
-        answers = [house.post("sessions.clear", params) for _ in range(3)]
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await house.settled()
+        answers = [
+            house.post("sessions.update", calls.UpdateParams(session_id="s", title=title))
+            for title in ("a", "b", "c")
+        ]
+        await asyncio.sleep(0)
         await house.crash()
-        assert all(answer.done() for answer in answers)
+        assert [isinstance(await answer, Unavailable) for answer in answers] == [True] * 3

@@ -125,6 +125,20 @@ def test_a_replay_of_text_and_more_is_told_as_a_changed_message() -> None:
     )
 
 
+def test_a_replay_of_text_and_its_end_is_told_as_a_changed_message() -> None:
+    """Its state changed too."""
+    talk = Talk()
+    since = talk.server.version
+    talk.server.grow(talk.agent, 1, "Hello")
+    message = talk.server.state.messages[2]
+    done = [structs.replace(part, state="done") for part in message.parts if isinstance(part, TextPart)]
+    talk.server.publish(messages=[structs.replace(message, parts=list(done))])
+    assert talk.apply_sync(since) == (
+        MessageChanged("m2", 2, talk.server.version, new=False, parts=(1,), durable=True),
+    )
+    assert talk.replica.messages()[1].parts == done
+
+
 def test_a_reset_is_told_as_one() -> None:
     """Whoever follows changes reads anew."""
     talk = Talk()

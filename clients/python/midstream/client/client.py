@@ -170,7 +170,7 @@ class Client:
         return result.session
 
     async def sessions(self, limit: int = 50, *, archived: bool = False) -> list[SessionInfo]:
-        """Return up to ``limit`` sessions, the newest first; archived ones too where asked for."""
+        """Return up to ``limit`` sessions, the last changed first; ``archived`` gives those instead."""
         self._hub.begin()
         found: list[SessionInfo] = []
         after: str | msgspec.UnsetType = UNSET

@@ -145,14 +145,14 @@ def list_sessions(
 ) -> tuple[list[Session], tuple[int, int] | None]:
     """Return sessions, the last changed first, and where the next page begins.
 
-    Archived ones are among them where ``archived`` is set.
+    With ``archived`` the archived ones, and only those; without, the others.
     """
     time, number = after or (2**62, 2**62)
     found = connection.execute(
         f"SELECT {rows.SESSION_COLUMNS}, session_no FROM sessions WHERE status = 'live'"
-        " AND (archived_at IS NULL OR ?) AND (updated_at, session_no) < (?, ?)"
+        " AND (archived_at IS NOT NULL) = ? AND (updated_at, session_no) < (?, ?)"
         " ORDER BY updated_at DESC, session_no DESC LIMIT ?",
-        (archived, time, number, limit + 1),
+        (int(archived), time, number, limit + 1),
     )
     listed = [(rows.read_session(row[:11], _queue(connection, row[11])), row[11]) for row in found]
     following = None

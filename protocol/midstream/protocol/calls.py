@@ -172,7 +172,7 @@ class RespondResult(_Result, frozen=True, kw_only=True):
 
 
 class InteractionsParams(_Params, frozen=True, kw_only=True):
-    """``interactions``: those that wait, or all of the live ones."""
+    """``interactions``: asks for those that wait for an answer."""
 
     session_id: Id
 
@@ -250,7 +250,7 @@ class SessionResult(_Result, frozen=True, kw_only=True):
 
 
 class ListParams(_Params, frozen=True, kw_only=True):
-    """``sessions.list``: newest first; ``after`` is the ``next_after`` of the page before."""
+    """``sessions.list``: the last changed first; ``after`` is the ``next_after`` of the page before."""
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     after: str | UnsetType = UNSET

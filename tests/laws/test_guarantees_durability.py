@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from tests.laws.cases_turns import busy_turn_of
 from tests.laws.scene import Scene
 from tests.laws.world import World, in_world, pause, play
 
-Acknowledged = Callable[[Scene], Awaitable[str]]
+Acknowledged = Callable[[Scene], Coroutine[Any, Any, str]]
 
 
 async def a_prompt(scene: Scene) -> str:
@@ -89,6 +91,27 @@ async def test_g1_what_was_acknowledged_survives_kill_9(world: World, thing: Ack
     await scene.crash()
     await pause()
     assert kept in str((await scene.fresh()).content())
+
+
+@pytest.mark.parametrize("thing", ACKNOWLEDGED, ids=lambda thing: thing.__name__)
+@in_world()
+async def test_g1_nothing_is_acknowledged_before_it_is_stored(world: World, thing: Acknowledged) -> None:
+    """While any commit of it is held open, whoever asked for it waits."""
+    scene = await Scene.begin(world)
+    asked = asyncio.create_task(thing(scene))
+    held = 0
+    while not asked.done():
+        gate = world.database.hold("write", "before")
+        standing = asyncio.create_task(gate.reached())
+        await asyncio.wait([standing, asked], return_when=asyncio.FIRST_COMPLETED)
+        if standing.done():
+            held += 1
+            await pause()
+            assert not asked.done()
+        standing.cancel()
+        gate.open()
+        await pause(0.0)
+    assert held >= 1
 
 
 @in_world()

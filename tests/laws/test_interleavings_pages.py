@@ -6,6 +6,7 @@ import asyncio
 
 from midstream.protocol.calls import EmptyResult, Page, SessionResult, SubscribeResult
 from midstream.protocol.frames import Delta, Result
+from midstream.protocol.limits import Limits
 from midstream.protocol.outcomes import Ignored, PageOutcome
 from tests.laws.cases_texts import step_of, text_of
 from tests.laws.line import ChannelFrame
@@ -51,6 +52,25 @@ async def test_r14_a_page_waits_to_be_sent_while_changes_follow(world: World) ->
     await reader.read_all()
     await scene.proves(reader)
     assert PageOutcome.REREAD not in reader.pages
+
+
+@in_world(history_bytes=0, limits=Limits(page_bytes=2_000))
+async def test_more_was_missed_than_a_page_may_carry(world: World) -> None:
+    """The reader gets a reset with the newest messages that fit, and reads the others as pages."""
+    scene = await Scene.begin(world)
+    reader = await scene.reader()
+    await reader.leave()
+    for number in range(5):
+        turn = await scene.turn(f"{number} ".ljust(900, "."))
+        await scene.finish(turn)
+    await reader.rejoin(await world.line())
+    assert reader.tags[-1] == "reset"
+    assert reader.replica.has_more
+    shown = [message.sequence for message in reader.replica.messages()]
+    assert shown == list(range(shown[0], 8))
+    assert len(shown) == 2
+    await reader.read_all()
+    await scene.proves(reader)
 
 
 @in_world()

@@ -13,6 +13,7 @@ from typing import Any
 
 from midstream.protocol.calls import SessionResult
 from midstream.protocol.codec import JSON
+from midstream.protocol.limits import Limits
 from midstream.protocol.merge import Replica
 from midstream.protocol.values import Value
 from tests.laws.case import Playing
@@ -133,6 +134,23 @@ async def live_from_a_page(scene: Scene, playing: Playing) -> Followed:
         await other.rejoin(await scene.world.line())
     await other.read_all()
     return Followed(other, old)
+
+
+@way()
+async def live_in_a_window_of_one(scene: Scene, playing: Playing) -> Followed:
+    """Frame by frame for a reader that holds the newest message only, and reads the others afterwards."""
+    followed = await _watched(scene, playing, limit=1)
+    await pause()
+    return await _widened(scene, followed)
+
+
+async def _widened(scene: Scene, followed: Followed) -> Followed:
+    """Read the pages below a reader's window."""
+    reader = followed.reader
+    if not reader.line.is_open:
+        await reader.rejoin(await scene.world.line())
+    await reader.read_all(limit=1)
+    return followed
 
 
 @way()
@@ -288,6 +306,23 @@ async def reset(scene: Scene, playing: Playing) -> Followed:
     reader.line = await scene.world.line()
     await reader.join()
     return Followed(reader, old, frozenset({"reset"}))
+
+
+@way(history_bytes=0)
+async def catchup_in_a_window_of_one(scene: Scene, playing: Playing) -> Followed:
+    """The reader holds the newest message only; what changed below its window comes to nothing."""
+    await playing.before()
+    reader = await scene.reader(limit=1)
+    await reader.leave()
+    await playing.change()
+    return await _widened(scene, await _back(scene, reader, "catchup"))
+
+
+@way(history_bytes=0, limits=Limits(page_bytes=200))
+async def catchup_or_reset_beyond_the_limits(scene: Scene, playing: Playing) -> Followed:
+    """More was missed than a page may carry: what comes is the newest, and pages bring the rest."""
+    followed = await _back(scene, await _away(scene, playing), "catchup", "reset")
+    return await _widened(scene, followed)
 
 
 # Away, and back on another server

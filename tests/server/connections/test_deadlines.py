@@ -84,9 +84,11 @@ def test_at_each_heartbeat_live_streams_that_moved_are_marked() -> None:
 
 
 def test_a_paced_subscription_is_synced_at_its_pace() -> None:
-    """Twenty times a second at 50 ms, without a byte from the client."""
+    """Twenty times a second at 50 ms while something is missing, without a byte from the client."""
     client = ByHand()
     subscription = client.subscribed("s1", pace_ms=50)
     client.read()
+    assert client.run_until(1) == []
+    subscription.publish(delta(11))
     effects = client.run_until(1)
     assert [effect for _, effect in effects] == [Resync(subscription)] * 20

@@ -129,6 +129,7 @@ def test_a_paced_one_is_asked_for_at_its_beat() -> None:
     """Each beat asks once, however late it is noticed."""
     subscriptions = of(outbox_of())
     paced = started(subscriptions, "s1", now=100, pace_ms=50)
+    paced.publish(delta(11))
     assert subscriptions.next_pace() == pytest.approx(100.05)
     assert subscriptions.to_sync(100.04, empty=True) == []
     assert subscriptions.to_sync(100.05, empty=True) == [paced]
@@ -142,11 +143,25 @@ def test_a_paced_one_whose_beat_finds_the_outbox_full_waits_for_it() -> None:
     """It is owed a sync from that beat on, and asked for once when there is room."""
     subscriptions = of(outbox_of())
     paced = started(subscriptions, "s1", now=100, pace_ms=50)
+    paced.publish(delta(11))
     assert subscriptions.to_sync(100.05, empty=False) == []
     assert subscriptions.overdue_at(100.05) == pytest.approx(160.05)
     assert subscriptions.to_sync(100.06, empty=True) == [paced]
     assert subscriptions.to_sync(100.07, empty=True) == []
     assert subscriptions.overdue_at(100.07) == math.inf
+
+
+def test_a_paced_one_that_lacks_nothing_is_owed_nothing() -> None:
+    """However long its first answer takes on a slow link, it is not cut for a sync that nobody needs."""
+    subscriptions = of(outbox_of())
+    paced = started(subscriptions, "s1", now=100, pace_ms=50)
+    assert subscriptions.to_sync(100.05, empty=False) == []
+    assert subscriptions.overdue_at(100.05) == math.inf
+    assert subscriptions.to_sync(100.10, empty=True) == []
+    paced.publish(delta(11))
+    assert subscriptions.to_sync(100.15, empty=True) == [paced]
+    paced.bring_up(sync(11))
+    assert subscriptions.to_sync(100.20, empty=True) == []
 
 
 def test_who_is_gone_is_not_asked_for() -> None:

@@ -64,7 +64,7 @@ class Subscription:
 
     __slots__ = (
         "_active", "_channel", "_durable", "_epoch", "_outbox", "_owner", "_version",
-        "answers_due", "include_internal", "limit", "pace_ms", "session_id", "state",
+        "answers_due", "include_internal", "lacks", "limit", "pace_ms", "session_id", "state",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +85,8 @@ class Subscription:
         self.state = State.STARTING
         self.answers_due = 0
         """Unanswered calls that change the session; a sync that comes before such an answer always enters."""
+        self.lacks = False
+        """Whether a broadcast was dropped since the last sync because of the pace."""
         self._outbox = outbox
         self._owner = owner
         self._channel = 0
@@ -115,6 +117,7 @@ class Subscription:
     def publish(self, broadcast: Broadcast) -> None:
         """Take a broadcast, or fall behind."""
         if self.state is not State.LIVE:
+            self.lacks = self.state is State.PACED
             return
         outbox = self._outbox
         frame = broadcast.frame(include_internal=self.include_internal)
@@ -182,6 +185,7 @@ class Subscription:
     def _stand_at(self, sync: SyncPayload) -> None:
         self._epoch, self._version, self._durable = sync.epoch, sync.version, sync.committed()
         self._active = True
+        self.lacks = False
 
     def _sealed(self, broadcast: Broadcast) -> bytes:
         """Return the WebSocket message; empty where it goes as chunks, which each connection numbers."""

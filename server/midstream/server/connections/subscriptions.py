@@ -26,8 +26,8 @@ class Subscriptions:
     """At most one subscription a session.
 
     A channel that fell behind is asked for its sync when the outbox is empty, the one that waits
-    longest first. A paced one is asked for at its beat, or, where the outbox is not empty then, as
-    one that fell behind at that moment.
+    longest first. A paced one that lacks something is asked for at its beat, or, where the outbox is
+    not empty then, as one that fell behind at that moment.
     """
 
     def __init__(self, outbox: Outbox, *, limit: int, sync_seconds: float) -> None:
@@ -104,11 +104,12 @@ class Subscriptions:
         due = [subscription for subscription, at in self._paced.items() if at <= now]
         for subscription in due:
             self._paced[subscription] = now + subscription.pace_ms / 1000
-            if not empty:
-                self._owed.setdefault(subscription, now)
+        lacking = [subscription for subscription in due if subscription.lacks]
         if not empty:
+            for subscription in lacking:
+                self._owed.setdefault(subscription, now)
             return []
-        asked = [subscription for subscription in due if subscription not in self._owed]
+        asked = [subscription for subscription in lacking if subscription not in self._owed]
         for subscription in list(self._owed):
             if subscription.pace_ms:
                 # the session does not answer where nothing is newer, so nothing may wait for its answer

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from midstream.protocol import calls
 from midstream.protocol.errors import MidstreamError
-from midstream.protocol.model import InteractionResponse, Message, TextPart, UserPart
+from midstream.protocol.model import InteractionResponse, Message, Session, TextPart, UserPart
 from midstream.protocol.model import Turn as TurnEntity
 from midstream.server.sessions.agents import Agent, InProcessAgents, Turn
 from midstream.server.sessions.commands import Answer, Caller, Command, Subscriber
@@ -216,6 +216,11 @@ class House:
         return await self.call(
             calls.SessionResult, "sessions.get", calls.SessionParams(session_id=session_id)
         )
+
+    async def clear(self) -> Session:
+        """Remove all messages of the session."""
+        params = calls.SessionParams(session_id="s")
+        return (await self.call(calls.SessionResult, "sessions.clear", params)).session
 
     async def turn(self, turn_id: str = "current", session_id: str = "s") -> calls.TurnResult:
         """A turn."""

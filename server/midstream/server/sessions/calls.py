@@ -10,7 +10,6 @@ from msgspec import UNSET, structs
 from midstream.protocol import calls
 from midstream.protocol.digest import content_hash
 from midstream.protocol.errors import NotFound, Refused, Unavailable, UnknownMethod
-from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import interactions, turns
 
 if TYPE_CHECKING:
@@ -78,13 +77,12 @@ async def _interactions(state: LoadedState, command: Command) -> msgspec.Struct:
     await state.flush()
     items = [
         calls.PendingInteraction(
-            message_id=message.head.message_id,
-            message_sequence=message.head.sequence,
-            turn_id=message.head.turn_id,
+            message_id=head.message_id,
+            message_sequence=head.sequence,
+            turn_id=head.turn_id,
             interaction=part,
         )
-        for message, part in state.projection.open_parts()
-        if isinstance(part, InteractionPart) and part.status == "pending"
+        for head, part in interactions.pending(state.projection)
     ]
     versions = state.versions
     return calls.InteractionsResult(items=items, epoch=versions.epoch, version=versions.published)

@@ -15,7 +15,7 @@ from midstream.protocol.errors import InteractionClosed
 from midstream.protocol.model import InteractionPart, ToolPart
 
 if TYPE_CHECKING:
-    from midstream.protocol.model import InteractionRequest, InteractionResponse, InteractionType
+    from midstream.protocol.model import InteractionRequest, InteractionResponse, InteractionType, Message
     from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import Projection
 
@@ -77,29 +77,29 @@ def expire(draft: Draft, sequence: int, part: InteractionPart) -> None:
     _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
 
 
+def pending(projection: Projection) -> list[tuple[Message, InteractionPart]]:
+    """Return what waits for an answer, in order of appearance, each with the head of its message."""
+    if projection.session.pending_interactions == 0:
+        return []  # the usual case, which must not cost a look at every part
+    return [
+        (message.head, part)
+        for message, part in projection.open_parts()
+        if isinstance(part, InteractionPart) and part.status == "pending"
+    ]
+
+
 def next_expiry(projection: Projection) -> int | None:
     """Return when the next pending interaction expires, in ms since the epoch."""
-    if projection.session.pending_interactions == 0:
-        return None
-    times = [
-        part.request.expires_at
-        for _, part in projection.open_parts()
-        if isinstance(part, InteractionPart)
-        and part.status == "pending"
-        and part.request.expires_at is not UNSET
-    ]
-    return min(times, default=None)
+    times = (part.request.expires_at for _, part in pending(projection))
+    return min((time for time in times if time is not UNSET), default=None)
 
 
 def expired(projection: Projection, now: int) -> list[tuple[int, InteractionPart]]:
-    """Return the pending interactions whose time has come, and the messages that hold them."""
+    """Return the pending interactions whose time has come, and the sequences of their messages."""
     return [
-        (message.head.sequence, part)
-        for message, part in projection.open_parts()
-        if isinstance(part, InteractionPart)
-        and part.status == "pending"
-        and part.request.expires_at is not UNSET
-        and part.request.expires_at <= now
+        (head.sequence, part)
+        for head, part in pending(projection)
+        if part.request.expires_at is not UNSET and part.request.expires_at <= now
     ]
 
 

@@ -16,7 +16,7 @@ def ended(part: Part, *, now: int, reason: CancelReason, why: str) -> Part:
     """Return an open part in its terminal state.
 
     What was streamed stays. ``reason`` goes into a cancelled interaction, ``why`` into a failed
-    tool's ``error``: ``turn_stopped``, ``turn_failed``, ``turn_completed`` or ``runtime_interrupted``.
+    tool's ``error``, as one of the words of SPEC 8.4.
     """
     if isinstance(part, (TextPart, ReasoningPart)):
         return structs.replace(part, state="done")

@@ -14,8 +14,6 @@ from midstream.server.sessions.entries import change_frame, epoch_sync, has_inte
 from midstream.server.sessions.history import History
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from midstream.protocol.values import Value
     from midstream.server.sessions.commands import Subscriber
     from midstream.server.sessions.projection import FinishedDraft, Projection
@@ -129,9 +127,5 @@ class Stream:
             full=full,
             visible=visible,
         )
-        self._deliver(broadcast, self.subscribers)
-
-    @staticmethod
-    def _deliver(broadcast: Broadcast, subscribers: Iterable[Subscriber]) -> None:
-        for subscriber in tuple(subscribers):
+        for subscriber in tuple(self.subscribers):
             subscriber.publish(broadcast)

@@ -58,7 +58,7 @@ def test_a_deleted_sessions_questions_say_so() -> None:
     tool, asked = session.message(message).parts[5], session.message(message).parts[7]
     assert isinstance(asked, InteractionPart)
     assert isinstance(tool, ToolPart)
-    assert (asked.cancel_reason, tool.error) == ("session_disposed", "turn_stopped")
+    assert (asked.cancel_reason, tool.error) == ("session_disposed", "session_disposed")
 
 
 def test_a_failure_without_a_streaming_message_gets_one_of_its_own() -> None:

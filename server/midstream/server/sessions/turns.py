@@ -140,7 +140,7 @@ def end_turn(
     turn = draft.turn
     if turn is None:
         return
-    why = reason if reason == "runtime_interrupted" else f"turn_{state}"
+    why = f"turn_{state}" if reason == "turn_stopped" else reason
     with draft.without_limits():
         end_open_parts(draft, turn, reason=reason, why=why)
         if failure is not None:

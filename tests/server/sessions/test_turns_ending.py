@@ -48,7 +48,7 @@ def test_a_turns_end_ends_all_that_is_open_in_it(state: TurnState, word: str) ->
 
 
 def test_a_deleted_sessions_questions_say_so() -> None:
-    """Their reason is that of the end; a tool's error is the turn's."""
+    """So do its tools: the word is that of the end."""
     session = PureSession()
     prompt(session, "first")
     message = answer(session, *OPEN_PARTS)

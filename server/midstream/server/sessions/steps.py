@@ -292,7 +292,14 @@ class Step:
             DataPart(data_type=data_type, data=data, data_id=absent(data_id), step_id=self.step_id)
         )
 
-    async def source_url(self, url: str, *, title: str | None = None, source_id: str | None = None) -> None:
+    async def source_url(
+        self,
+        url: str,
+        *,
+        title: str | None = None,
+        source_id: str | None = None,
+        provider_metadata: ProviderMetadata | None = None,
+    ) -> None:
         """Add a page that the answer rests on."""
         await self._add(
             SourcePart(
@@ -300,12 +307,19 @@ class Step:
                 source_id=source_id or self._writer.new_id("source"),
                 url=url,
                 title=absent(title),
+                provider_metadata=absent(provider_metadata),
                 step_id=self.step_id,
             )
         )
 
     async def source_document(
-        self, media_type: str, title: str, *, filename: str | None = None, source_id: str | None = None
+        self,
+        media_type: str,
+        title: str,
+        *,
+        filename: str | None = None,
+        source_id: str | None = None,
+        provider_metadata: ProviderMetadata | None = None,
     ) -> None:
         """Add a document that the answer rests on."""
         await self._add(
@@ -315,6 +329,7 @@ class Step:
                 media_type=media_type,
                 title=title,
                 filename=absent(filename),
+                provider_metadata=absent(provider_metadata),
                 step_id=self.step_id,
             )
         )

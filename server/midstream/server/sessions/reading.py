@@ -104,12 +104,19 @@ class Reading:
         return found[0]
 
     async def context(self, limit: int | None) -> list[Message]:
-        """Return the newest messages, or all, internal ones included, as an agent is to see them."""
+        """Return the newest messages, or all, internal ones included, as an agent is to see them.
+
+        They may be all of a long conversation, so they are decoded where they are read, off the event loop.
+        """
         session = self._projection.session
         # sequences have no holes, and an agent sees every one
         start = session.first_sequence if limit is None else session.message_count - limit + 1
-        found = await self._database.read(self._span(max(start, session.first_sequence), 2**62))
-        return [self._whole(one) for one in found]
+        read = self._span(max(start, session.first_sequence), 2**62)
+        opened = self._projection.open
+        found = await self._database.read(
+            lambda connection: [rows.whole_message(one) for one in read(connection)]
+        )
+        return [opened[one.sequence].live.message() if one.sequence in opened else one for one in found]
 
     async def input(self, message_id: str) -> tuple[InputRow | None, bool]:
         """Return the accepted input of this id, and whether any message has the id."""
@@ -170,10 +177,6 @@ class Reading:
         return partial(
             messages.span, view=self._view(include_internal=include_internal), start=start, end=end
         )
-
-    def _whole(self, stored: StoredMessage) -> Message:
-        live = self._projection.open.get(stored.head.sequence)
-        return rows.whole_message(stored) if live is None else live.live.message()
 
     async def _stored_page(
         self, *, before: int | None, limit: int, include_internal: bool

@@ -55,10 +55,10 @@ async def readme_server(tmp_path: Path) -> AsyncIterator[str]:
     source = (EXAMPLES / "approve.py").read_text().replace("8787", str(port))
     (tmp_path / "approve.py").write_text(source)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "approve.py", cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+        sys.executable, "approve.py", cwd=tmp_path, stderr=asyncio.subprocess.PIPE
     )
-    assert process.stdout is not None
-    while b"listening" not in await process.stdout.readline():
+    assert process.stderr is not None
+    while b"listening" not in await process.stderr.readline():
         assert process.returncode is None
     yield f"ws://127.0.0.1:{port}"
     process.terminate()

@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from midstream.server.config import LogLevel
-from midstream.server.logs import configure
+from midstream.server.logs import configure, configure_unless_done
 
 
 class Terminal(io.StringIO):
@@ -130,3 +130,27 @@ def _fail(*words: str) -> None:
     said = " ".join(words)
     if said:
         raise ValueError("it failed")
+
+
+def test_a_program_without_logging_gets_that_of_the_settings() -> None:
+    """Structlog's own default would write every level, and draw local variables."""
+    logging.getLogger().handlers.clear()
+    stream = io.StringIO()
+    configure_unless_done("json", "warning", stream=stream)
+    structlog.stdlib.get_logger("midstream.test").info("quiet")
+    structlog.stdlib.get_logger("midstream.test").warning("loud")
+    assert [line["event"] for line in lines(stream)] == ["loud"]
+
+
+@pytest.mark.parametrize("done_by", ["structlog", "logging"])
+def test_a_program_that_has_set_up_its_logging_keeps_it(done_by: str) -> None:
+    """A server in a larger program is a guest there."""
+    root = logging.getLogger()
+    root.handlers.clear()
+    if done_by == "structlog":
+        structlog.configure(processors=[structlog.processors.JSONRenderer()])
+    else:
+        root.addHandler(logging.NullHandler())
+    before = root.handlers[:], structlog.get_config()
+    configure_unless_done("json", "warning", stream=io.StringIO())
+    assert (root.handlers[:], structlog.get_config()) == before

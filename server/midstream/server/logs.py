@@ -61,6 +61,16 @@ def configure(
     )
 
 
+def configure_unless_done(format: LogFormat, level: LogLevel, *, stream: TextIO | None = None) -> None:
+    """Set up as :func:`configure` does, unless the program has set up structlog or logging itself.
+
+    Where nobody has, structlog would write every level to standard output, and draw tracebacks with local
+    variables where rich is installed.
+    """
+    if not structlog.is_configured() and not logging.getLogger().handlers:
+        configure(format, level, stream=stream)
+
+
 def _shared() -> list[Processor]:
     """Return what happens to every line, ours or a library's."""
     return [

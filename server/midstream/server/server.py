@@ -13,6 +13,7 @@ from midstream.server.clock import Clock, SystemClock
 from midstream.server.config import Config
 from midstream.server.connections.listener import Listener, listen
 from midstream.server.ids import Ids, RandomIds
+from midstream.server.logs import configure_unless_done
 from midstream.server.sessions.agents import Agent, InProcessAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
@@ -110,7 +111,8 @@ class Server:
         """Open the database, recover what an unclean end left, and serve while the context is open.
 
         At its end the running turns are ended as interrupted, which their readers still see, then the
-        connections are closed, then the database.
+        connections are closed, then the database. Logs are set up as the settings say, unless the program
+        has done that.
 
         Raises:
             BindRefused: the host is not loopback.
@@ -124,6 +126,7 @@ class Server:
             host=self.config.host if host is None else host,
             port=self.config.port if port is None else port,
         )
+        configure_unless_done(config.log_format, config.log_level)
         async with AsyncExitStack() as stack:
             database = await self._open_database(config.database)
             stack.push_async_callback(database.close)
@@ -133,12 +136,7 @@ class Server:
                 clock=self._clock,
                 ids=self._ids,
                 agents=agents,
-                settings=Settings(
-                    limits=config.limits,
-                    tick_seconds=config.tick_ms / 1000,
-                    history_bytes=config.history_bytes,
-                    idle_seconds=config.idle_seconds,
-                ),
+                settings=_settings(config),
             )
             stack.push_async_callback(services.close)
             stopped = asyncio.Event()
@@ -148,6 +146,15 @@ class Server:
             stack.push_async_callback(agents.close)
             stack.push_async_callback(registry.stop)
             yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)
+
+
+def _settings(config: Config) -> Settings:
+    return Settings(
+        limits=config.limits,
+        tick_seconds=config.tick_ms / 1000,
+        history_bytes=config.history_bytes,
+        idle_seconds=config.idle_seconds,
+    )
 
 
 async def _open_database(path: str) -> Database:

@@ -62,10 +62,7 @@ def terminal(table: Table) -> frozenset[str]:
     return frozenset(state for state, after in table.items() if not after)
 
 
-TERMINAL_TOOL = terminal(TOOL)
 TERMINAL_INTERACTION = terminal(INTERACTION)
-TERMINAL_ACTION = terminal(ACTION)
-TERMINAL_TURN = terminal(TURN)
 
 
 def check(kind: Kind, identifier: str, before: str, after: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from midstream.protocol.model import TextPart
 from midstream.server.agents.pace import Pace, words
-from midstream.server.agents.script import FIRST_HINT, HELP, HINT, ORDER, STORY
+from midstream.server.agents.script import FIRST_HINT, HELP, HINT, ORDER, ORDER_HEAD, STORY
 from midstream.server.agents.wishes import (
     NOTES,
     Wish,
@@ -155,9 +155,7 @@ class _Demo:
             await self.say("No answer, no pizza.")
             return
         row = " | ".join(_joined(answers.values[question.question_id]) for question in ORDER)
-        await self.say(
-            f"Here is your order:\n\n| size | toppings | wish |\n|---|---|---|\n| {row} |\n\nThank you!"
-        )
+        await self.say(f"Here is your order:\n\n{ORDER_HEAD}\n| {row} |\n\nThank you!")
 
     async def long(self) -> None:
         """Tell a story in steps, and read what is typed meanwhile after each."""

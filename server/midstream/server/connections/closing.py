@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class CloseCode(IntEnum):
-    """The codes that this server sends."""
+    """The codes of SPEC 11.3. ``UNAVAILABLE`` and ``UNAUTHORIZED`` wait for what will send them."""
 
     GOING_AWAY = 4000
     """The server drains; ``goaway`` said when to come back."""

@@ -164,6 +164,10 @@ class Line:
         """Lose the connection: what is on its way is lost, and both ends notice."""
         self.link.cut()
 
+    def stop_reading(self) -> None:
+        """Read nothing any more, and say nothing about it."""
+        self._websocket.transport.pause_reading()
+
     async def close(self) -> None:
         """End the connection at once, and everything that this end runs."""
         self._websocket.transport.abort()

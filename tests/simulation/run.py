@@ -1,17 +1,25 @@
-"""Running one scenario in a simulation, and checking that it ended as it must."""
+"""Running one scenario in a simulation, and checking that it ended as it must.
+
+`python -m tests.simulation.run` plays many seeded schedules of the whole system: see `volume.py`.
+"""
 
 import asyncio
 import gc
+import logging
 import random
+import sys
+import warnings
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count, zip_longest
-from typing import Any, Generic, TypeVar
+from itertools import zip_longest
+from typing import Any, Generic, NoReturn, TypeVar
 from unittest.mock import patch
 
+import structlog
 from websockets.asyncio.connection import Connection
 
+from midstream.server.connections.subscription import Subscription
 from tests.simulation.failures import ErrorUnhandled, SimulationFailure, TasksLeft
 from tests.simulation.simloop import START, SimLoop
 
@@ -20,9 +28,10 @@ DAY = 86_400.0
 CLEANUP_SECONDS = 3600.0
 CLEANUP_STEPS = 100_000
 
-NUMBERED: tuple[type, ...] = (Connection,)
+NUMBERED: tuple[type, ...] = (Connection, Subscription)
 """Classes whose objects are kept in sets that somebody walks through; in a simulation the order must not come
-from where they lie in memory. `websockets` closes a server's connections in the order of such a set."""
+from where they lie in memory. `websockets` closes a server's connections in the order of such a set, and a
+session publishes to its subscribers in the order of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,7 @@ def _quiet(seed: int) -> Generator[None]:
     state = random.getstate()
     collecting = gc.isenabled()
     gc.disable()
+    gc.freeze()  # so that a collection at the end looks at what the simulation made, and at nothing else
     random.seed(seed)
     try:
         with ExitStack() as stack:
@@ -141,19 +151,21 @@ def _quiet(seed: int) -> Generator[None]:
             yield
     finally:
         random.setstate(state)
+        gc.unfreeze()
         if collecting:
             gc.enable()
 
 
 def _numbered() -> Callable[[object], int]:
     """Return a hash that is 1, 2, 3… in the order in which objects are first asked for it."""
-    numbers = count(1)
+    # the objects are kept with their numbers, so that no other one gets the same id
+    numbers: dict[int, tuple[int, object]] = {}
 
     def hash_of(thing: object) -> int:
-        number = vars(thing).get("sim_hash")
-        if number is None:
-            number = vars(thing)["sim_hash"] = next(numbers)
-        return int(number)
+        found = numbers.get(id(thing))
+        if found is None:
+            found = numbers[id(thing)] = (len(numbers) + 1, thing)
+        return found[0]
 
     return hash_of
 
@@ -171,15 +183,51 @@ def _dispose(loop: SimLoop) -> None:
     """End every task, as well as possible, and close the loop. What goes wrong now is of no interest."""
     loop.max_steps = loop.steps + CLEANUP_STEPS
     loop.max_time = loop.time() + CLEANUP_SECONDS
-    with suppress(SimulationFailure):
-        while tasks := loop.unfinished():
-            for task in tasks:
-                task.cancel()
-            loop.run_until_complete(asyncio.wait(tasks))
-    with suppress(SimulationFailure):
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    for task in loop.tasks():
-        task.failed_unseen()
-        if not task.done():
-            task.abandon()
-    loop.close()
+    with _unheard(loop):
+        with suppress(SimulationFailure):
+            while tasks := loop.unfinished():
+                for task in tasks:
+                    task.cancel()
+                loop.run_until_complete(asyncio.wait(tasks))
+        if not loop.killed:  # generators of a killed program would go on where it was killed
+            with suppress(SimulationFailure):
+                loop.run_until_complete(loop.shutdown_asyncgens())
+        for task in loop.tasks():
+            task.failed_unseen()
+            if not task.done():
+                task.abandon()
+        loop.close()
+        if loop.killed:
+            gc.collect()  # so that what is left of killed programs ends here, unheard, and not at any time
+
+
+@contextmanager
+def _unheard(loop: SimLoop) -> Generator[None]:
+    """Let nobody hear of the errors of programs that are dead: their `finally` blocks run only now."""
+    loop.set_exception_handler(_overhear)
+    hook, before = sys.unraisablehook, structlog.get_config()
+    sys.unraisablehook = lambda _: None
+    logging.disable()
+    structlog.configure(processors=[_drop])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        structlog.configure(**before)
+        logging.disable(logging.NOTSET)
+        sys.unraisablehook = hook
+
+
+def _overhear(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Do nothing with what reaches the loop's exception handler."""
+
+
+def _drop(*_: object) -> NoReturn:
+    raise structlog.DropEvent
+
+
+if __name__ == "__main__":
+    from tests.simulation.volume import main
+
+    sys.exit(main())

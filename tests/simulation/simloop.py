@@ -90,6 +90,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._tasks: weakref.WeakValueDictionary[int, SimTask[Any]] = weakref.WeakValueDictionary()
         self._task_count = 0
         self._dead: set[Host] = set()
+        self._corpses: list[SimTask[Any]] = []  # kept, so that they end with the simulation and not before
         self._settling = False
         self._thread = threading.get_ident()
 
@@ -226,12 +227,18 @@ class SimLoop(asyncio.BaseEventLoop):
         is over.
         """
         self._dead.add(host)
+        self._corpses += [task for task in self.tasks() if task.sim_context.get(HOST, OUTSIDE) is host]
         self.network.kill(host)
 
     def _is_dead(self, handle: asyncio.Handle) -> bool:
         # get_context() is there since Python 3.12 only.
         context: Context = handle._context  # type: ignore[attr-defined]  # noqa: SLF001
         return context.get(HOST, OUTSIDE) in self._dead
+
+    @property
+    def killed(self) -> bool:
+        """Whether any program was killed."""
+        return bool(self._dead)
 
     # Failures
 

@@ -1,0 +1,147 @@
+"""What a simulation puts into the programs to watch them: nothing that changes what they do."""
+
+import logging
+import sys
+import traceback
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from midstream.client import replica
+from midstream.server import server
+from midstream.server.connections import peer
+from midstream.server.connections.outbox import CONTROL_BYTES, Outbox
+from midstream.server.sessions.registry import Registry
+from tests.simulation.diary import Diary
+from tests.simulation.witness import Witness
+
+ANSWERS_BYTES = 64 * 1024
+"""What answers to calls that change something may add to an outbox above its mark: 64 calls of a KiB."""
+LOUD = ("session_failed", "call_failed", "connection failed", "call failed", "answer failed")
+"""What the server logs when it meets a fault of its own."""
+
+
+class WatchedOutbox(Outbox):
+    """An outbox that remembers how full it was, beyond what its mark admits.
+
+    Attributes:
+        longest: the longest frame that entered.
+    """
+
+    longest = 0
+    diary: Diary
+
+    def put(self, lane: Any, payload: bytes) -> None:  # noqa: ANN401 - a key
+        """Put a frame, and look."""
+        super().put(lane, payload)
+        self.longest = max(self.longest, len(payload))
+        self._look()
+
+    def put_sealed(self, lane: Any, message: bytes) -> None:  # noqa: ANN401 - a key
+        """Put a message, and look."""
+        super().put_sealed(lane, message)
+        self._look()
+
+    def _look(self) -> None:
+        # at most one long frame enters at the mark, and then short ones up to the mark again
+        bound = 2 * self.mark_bytes + self.longest + CONTROL_BYTES + ANSWERS_BYTES
+        if self.size > bound:
+            self.diary.complain(f"an outbox holds {self.size} bytes; its mark is {self.mark_bytes}")
+
+
+class Instruments:
+    """The watches of one schedule, and what they show.
+
+    Attributes:
+        registry: the registry of the server that was started last.
+    """
+
+    def __init__(self, diary: Diary, witness: Witness) -> None:
+        self.registry: WatchedRegistry | None = None
+        self._diary = diary
+        self._witness = witness
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        """Put the watches in, for as long as the schedule runs."""
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(replica, "Replica", self._witness.replica))
+            stack.enter_context(patch.object(server, "Registry", self._make_registry))
+            stack.enter_context(patch.object(peer, "Outbox", WatchedOutbox))
+            stack.enter_context(patch.object(WatchedOutbox, "diary", self._diary, create=True))
+            stack.enter_context(self._logs())
+            yield
+
+    def _make_registry(self, *args: Any, **options: Any) -> "WatchedRegistry":  # noqa: ANN401 - passed on
+        self.registry = WatchedRegistry(*args, **options)
+        return self.registry
+
+    @contextmanager
+    def _logs(self) -> Generator[None]:
+        """Keep log lines out of the way, but for those that tell of a fault."""
+        before = structlog.get_config()
+        structlog.configure(
+            processors=[self._hear],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+            cache_logger_on_first_use=False,
+        )
+        listener = Listener(self._diary)
+        libraries = [logging.getLogger(name) for name in ("websockets", "midstream.client")]
+        for library in libraries:
+            library.addHandler(listener)
+            library.propagate = False
+        try:
+            yield
+        finally:
+            structlog.configure(**before)
+            for library in libraries:
+                library.removeHandler(listener)
+                library.propagate = True
+
+    def _hear(self, _: WrappedLogger, level: str, event: EventDict) -> EventDict:
+        text = f"{level} {event}"
+        if event.get("event") in LOUD:
+            self._diary.complain(f"the server logged {text}\n{_cause()}")
+        else:
+            self._diary.note("log", text)
+        raise structlog.DropEvent
+
+
+class WatchedRegistry(Registry):
+    """A registry that tells what it holds."""
+
+    @property
+    def subscribers(self) -> dict[str, int]:
+        """How many subscriptions each loaded session has."""
+        states = {
+            session_id: loop._state  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing public counts them
+            for session_id, loop in self._loops.items()
+        }
+        return {
+            session_id: len(state.stream.subscribers)
+            for session_id, state in states.items()
+            if state is not None and state.stream.subscribers
+        }
+
+
+class Listener(logging.Handler):
+    """Hears what libraries log of faults that nobody raises."""
+
+    def __init__(self, diary: Diary) -> None:
+        super().__init__(logging.WARNING)
+        self._diary = diary
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Complain of what is no consequence of a bad network."""
+        message = record.getMessage()
+        if record.name.startswith("midstream") or message.startswith("connection handler failed"):
+            self._diary.complain(f"{record.name} logged {message}\n{_cause()}")
+
+
+def _cause() -> str:
+    kind, _, _ = sys.exc_info()
+    return traceback.format_exc() if kind is not None else ""

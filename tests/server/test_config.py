@@ -5,6 +5,7 @@ import pytest
 
 from midstream.protocol.limits import Limits
 from midstream.server.config import BindRefused, Config, ConfigError, is_loopback
+from midstream.server.server import Server
 
 
 def test_without_settings_everything_has_a_default() -> None:
@@ -103,6 +104,8 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
     """A misspelled keyword is not ignored."""
     with pytest.raises(ConfigError, match="prot: is no setting"):
         Config.from_env({}, prot=1)
+    with pytest.raises(ConfigError, match="prot: is no setting"):
+        Server(prot=1)
 
 
 def test_a_wrong_keyword_is_refused_like_a_wrong_variable() -> None:
@@ -111,6 +114,8 @@ def test_a_wrong_keyword_is_refused_like_a_wrong_variable() -> None:
         Config(port=70_000)
     with pytest.raises(ConfigError, match=r"limits\.nesting"):
         Config(limits=Limits(nesting=1_000))
+    with pytest.raises(ConfigError, match=r"limits: .* Expected Limits"):
+        Server(limits={"queue": 3})
     with pytest.raises(ConfigError, match="port"):
         msgspec.structs.replace(Config(), port=70_000)
 

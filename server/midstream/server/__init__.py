@@ -1,5 +1,6 @@
 """The midstream server, and the API that agents in its process are written to."""
 
+from midstream.protocol.limits import Limits
 from midstream.protocol.model import Question, QuestionOption
 from midstream.server.config import Config, ConfigError
 from midstream.server.server import RunningServer, Server
@@ -14,6 +15,7 @@ __all__ = [
     "Approval",
     "Config",
     "ConfigError",
+    "Limits",
     "Question",
     "QuestionOption",
     "RunningServer",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from midstream.protocol.limits import Limits
 
@@ -100,6 +100,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         """Check every value."""
         for name, expected in _FIELDS.items():
             _checked(name, getattr(self, name), expected)
+        if not isinstance(self.limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise ConfigError("limits", f"is {self.limits!r}. Expected Limits(...), such as Limits(queue=8).")
         for name in Limits.__struct_fields__:
             _check_limit(f"limits.{name}", name, getattr(self.limits, name))
         if not is_loopback(self.host):
@@ -125,10 +127,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             if variable in given and overrides.get(name) is None:
                 settings[name] = _checked(variable, _parsed(name, given[variable]), expected, strict=False)
         settings |= {name: value for name, value in overrides.items() if value is not None}
-        unknown = settings.keys() - set(cls.__struct_fields__)
+        return cls().changed(settings)
+
+    def changed(self, settings: Mapping[str, object]) -> Config:
+        """Return a configuration with these settings in place of this one's.
+
+        Raises:
+            ConfigError: one is no setting, or has a wrong value.
+
+        """
+        unknown = settings.keys() - set(self.__struct_fields__)
         if unknown:
-            raise ConfigError(min(unknown), f"is no setting; there are {', '.join(cls.__struct_fields__)}")
-        return cls(**settings)  # type: ignore[arg-type]  # each is checked in __post_init__
+            raise ConfigError(min(unknown), f"is no setting; there are {', '.join(self.__struct_fields__)}")
+        return structs.replace(self, **settings)
 
 
 def is_loopback(host: str) -> bool:

@@ -100,7 +100,7 @@ class Server:
         """
         if database is not None:
             settings["database"] = str(database)
-        self.config = structs.replace(config or Config(), **settings)
+        self.config = (config or Config()).changed(settings)
         self._agent = agent or agent_named(self.config.agent)
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()

@@ -314,6 +314,18 @@ async def test_a_fork_is_made_once_and_opened(stage: Stage) -> None:
 
 
 @on_every_network
+async def test_a_fork_is_seen_as_its_source_is(stage: Stage) -> None:
+    """Who sees internal messages there sees their copies here."""
+    session, link = await stage.opened(stage.client(), Conversation(), include_internal=True)
+    forking = asyncio.ensure_future(session.fork())
+    asked = await link.asked("sessions.fork")
+    copy = Conversation("copy", channel=9)
+    await asked.result(SessionResult(session=copy.session, epoch=copy.epoch, version=copy.version))
+    assert (await stage.sync(link, copy)).include_internal
+    assert (await forking).include_internal
+
+
+@on_every_network
 async def test_sessions_are_listed_page_by_page(stage: Stage) -> None:
     """More than a page holds is read with what the page before said."""
     client = stage.client()

@@ -40,7 +40,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 class Owner(Protocol):
     """What a session asks of its client."""
 
-    async def session(self, session_id: str) -> Session:
+    async def session(self, session_id: str, *, include_internal: bool = False) -> Session:
         """Return another session, subscribed and synced."""
         ...
 
@@ -249,7 +249,10 @@ class Session:
     async def fork(
         self, message_id: str | None = None, *, session_id: str | None = None, title: str | None = None
     ) -> Session:
-        """Copy the session up to and with a message, or as a whole, and return the copy, synced."""
+        """Copy the session up to and with a message, or as a whole, and return the copy, synced.
+
+        It shows internal messages where this session does.
+        """
         params = calls.ForkParams(
             session_id=self.session_id,
             message_id=UNSET if message_id is None else message_id,
@@ -258,7 +261,7 @@ class Session:
             title=UNSET if title is None else title,
         )
         made = await self._ask("sessions.fork", params, calls.SessionResult, repeatable=True)
-        return await self._owner.session(made.session.session_id)
+        return await self._owner.session(made.session.session_id, include_internal=self.include_internal)
 
     async def update(
         self,

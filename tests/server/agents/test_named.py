@@ -13,6 +13,9 @@ def plain(turn): ...
 class holder:
     @staticmethod
     async def inner(turn): ...
+class Callable:
+    async def __call__(self, turn): ...
+made = Callable()
 """
 
 
@@ -33,6 +36,14 @@ def test_agents_are_found_by_name(modules: Path) -> None:
     (modules / "one.chunks.txt").write_text("{}\n")
     for spec in ("demo", f"replay:{modules}", "agents_for_test:agent", "agents_for_test:holder.inner"):
         assert callable(agent_named(spec, speed=0))
+
+
+@pytest.mark.usefixtures("modules")
+def test_an_object_that_is_called_like_an_async_function_is_an_agent() -> None:
+    """What has a model and other parts of its own is often an object; its class is none."""
+    assert callable(agent_named("agents_for_test:made"))
+    with pytest.raises(AgentUnavailable, match="no async function"):
+        agent_named("agents_for_test:Callable")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from midstream.server.agents.demo import demo_agent
 from midstream.server.agents.recordings import RecordingError
@@ -59,6 +59,11 @@ def _imported(spec: str, module: str, name: str) -> Agent:
         agent: object = reduce(getattr, name.split("."), found)
     except AttributeError:
         raise AgentUnavailable(spec, f"module {module} has no {name!r}.") from None
-    if not inspect.iscoroutinefunction(agent):
-        raise AgentUnavailable(spec, f"{name!r} is no async function. Expected `async def {name}(turn)`.")
-    return agent
+    if inspect.iscoroutinefunction(agent) or _is_called_asynchronously(agent):
+        return cast("Agent", agent)
+    raise AgentUnavailable(spec, f"{name!r} is no async function. Expected `async def {name}(turn)`.")
+
+
+def _is_called_asynchronously(thing: object) -> bool:
+    """Say whether this is an object with an ``async def __call__``, and not the class of such objects."""
+    return not isinstance(thing, type) and inspect.iscoroutinefunction(getattr(thing, "__call__", None))  # noqa: B004 - what it returns matters

@@ -47,16 +47,20 @@ def session_write(
         session=finished.session,
         messages=messages,
         parts=parts,
-        interactions=[
-            (part.interaction_id, message.head.sequence, number)
-            for message in finished.messages
-            for number, part in message.parts.items()
-            if isinstance(part, InteractionPart)
-        ],
+        interactions=_interactions(finished),
         turns=finished.turns,
         inputs=finished.inputs,
         deleted=deleted,
     )
+
+
+def _interactions(finished: FinishedDraft) -> list[tuple[str, int, int]]:
+    return [
+        (part.interaction_id, message.head.sequence, number)
+        for message in finished.messages
+        for number, part in message.parts.items()
+        if isinstance(part, InteractionPart)
+    ]
 
 
 def _unstored_parts(message: FinishedMessage, opened: OpenMessage | None) -> list[PartRow]:

@@ -133,28 +133,16 @@ class Reading:
     async def digests(self, params: VerifyParams) -> VerifyResult:
         """Return the digests of a range of the live projection (SPEC 5, ``verify``).
 
-        Stored messages are digested where they are read, off the event loop.
+        They are digested where they are read, off the event loop: a long message takes a while.
         """
-        opened = set(self._projection.open)
         read = self._span(params.from_sequence, params.to_sequence, include_internal=params.include_internal)
+        live = {number: one.live.message() for number, one in self._projection.open.items()}
 
-        def digest_stored(connection: apsw.Connection) -> list[tuple[int, int, str | None]]:
-            return [
-                (
-                    one.head.sequence,
-                    one.head.revision,
-                    None if one.head.sequence in opened else message_digest(rows.whole_message(one)),
-                )
-                for one in read(connection)
-            ]
+        def digest(connection: apsw.Connection) -> list[tuple[int, int, str]]:
+            whole = (live.get(one.head.sequence) or rows.whole_message(one) for one in read(connection))
+            return [(one.sequence, one.revision, message_digest(one)) for one in whole]
 
-        digests: list[tuple[int, int, str]] = []
-        for sequence, revision, digest in await self._database.read(digest_stored):
-            if digest is None:
-                live = self._projection.open[sequence].live.message()
-                digests.append((sequence, live.revision, message_digest(live)))
-            else:
-                digests.append((sequence, revision, digest))
+        digests = await self._database.read(digest)
         versions = self._stream.versions
         return VerifyResult(version=versions.published, epoch=versions.epoch, digests=digests)
 

@@ -92,6 +92,8 @@ class House:
         self.agents = agents
         self.puppet = puppet
         self.ownership_lost = False
+        self.globals = {"sessions.create", "sessions.list", "sessions.fork"}
+        """The calls that are to no loaded session."""
         self.registry = Registry(services, on_ownership_lost=self._lose)
 
     def _lose(self) -> None:
@@ -121,7 +123,7 @@ class House:
             reply=reply,
             subscriber=options.get("subscriber"),
         )
-        if method in {"sessions.create", "sessions.list", "sessions.fork"}:
+        if method in self.globals:
             self.registry.post_global(command)
         else:
             self.registry.post(cast("str", getattr(params, "session_id", "")), command)

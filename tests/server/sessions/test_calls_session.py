@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec import UNSET
 
 from midstream.protocol import calls
@@ -33,8 +35,10 @@ async def test_what_is_updated_is_replaced_and_what_is_not_given_stays(street: S
         assert (session.title, session.metadata) == ("t", {"a": 1, "b": 2})
         session = await update(house, metadata={"c": 3})
         assert (session.title, session.metadata) == ("t", {"c": 3})
+        version = (await house.session()).version
         assert await update(house, title="t") == session
         assert await update(house) == session
+        assert (await house.session()).version == version
         session = await update(house, title=None)
         assert session.title is UNSET
         assert recorder.replica.session == session
@@ -51,6 +55,7 @@ async def test_an_archived_session_can_be_read_and_takes_no_input(street: Street
         await house.complete(turn)
         session = await archive(house)
         assert session.archived_at == street.clock.wall_ms()
+        await asyncio.sleep(5)
         assert await archive(house) == session
         assert len(await house.messages()) == 1
         assert (await refusal(house.prompt("b"))).details == {"reason": "archived"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from midstream.protocol import calls
 from midstream.protocol.digest import content_hash
@@ -20,6 +20,7 @@ from midstream.protocol.errors import (
     UnknownMethod,
 )
 from midstream.protocol.model import Session
+from midstream.protocol.values import MAX_INTEGER
 from midstream.server.storage import messages, store
 from midstream.server.storage.records import LedgerRow
 
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
     from midstream.protocol.values import Value
     from midstream.server.sessions.commands import Command
     from midstream.server.sessions.services import Services
+
+
+_Place = tuple[Annotated[int, Meta(ge=0, le=MAX_INTEGER)], Annotated[int, Meta(ge=0, le=MAX_INTEGER)]]
+"""Where a page of sessions ended: the time and the number of its last."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a repeat of a call recognisable: the id that was asked for, the key, and the content."""
+
+    asked_id: str | None
+    key: str | None
+    content: str
 
 
 class Directory:
@@ -56,24 +69,20 @@ class Directory:
         """
         params = cast("calls.CreateParams", command.params)
         now = self._services.clock.wall_ms()
+        request = Request(
+            asked_id=params.session_id or None, key=params.key or None, content=request_hash(command)
+        )
         session = new_session(
-            params.session_id or self._services.ids.new("ses"),
+            request.asked_id or self._services.ids.new("ses"),
             now,
             title=params.title,
             metadata=params.metadata,
         )
-        key = params.key or None
-        await self._services.database.write(
-            partial(
-                insert_or_find,
-                session=session,
-                ledger=new_ledger(self._services, now),
-                asked_id=params.session_id or None,
-                key=key,
-                content=content_hash(command.as_sent),
-            )
+        database = self._services.database
+        await database.write(
+            partial(insert_or_find, session=session, ledger=new_ledger(self._services, now), request=request)
         )
-        return await self._services.database.read(partial(created, session_id=session.session_id, key=key))
+        return await database.read(partial(created, session_id=session.session_id, request=request))
 
     async def list(self, params: calls.ListParams) -> calls.ListResult:
         """Return a page of sessions, the last changed first."""
@@ -84,6 +93,11 @@ class Directory:
         return calls.ListResult(
             items=items, next_after=UNSET if following is None else _write_place(following)
         )
+
+
+def request_hash(command: Command) -> str:
+    """Return what a repeat with the same key must equal: the method and what was sent."""
+    return content_hash({"method": command.method, "params": command.as_sent})
 
 
 def new_session(
@@ -123,17 +137,8 @@ def new_ledger(services: Services, now: int) -> LedgerRow:
     )
 
 
-def insert_or_find(
-    connection: apsw.Connection,
-    session: Session,
-    ledger: LedgerRow,
-    *,
-    asked_id: str | None,
-    key: str | None,
-    content: str,
-    status: str = "live",
-) -> int | None:
-    """Insert a session and return its number; None where the same key and content made it before.
+def find_made(connection: apsw.Connection, request: Request) -> calls.SessionResult | None:
+    """Return the session that the same request made before, as it is stored; None where it may make one.
 
     Raises:
         AlreadyExists: the id is taken, or was.
@@ -141,24 +146,44 @@ def insert_or_find(
         Refused: the fork of this key is being made.
 
     """
-    for session_id, found_status, found_key, found_hash in store.find_created(
-        connection, session_id=asked_id, key=key
+    for session_id, status, key, content in store.find_created(
+        connection, session_id=request.asked_id, key=request.key
     ):
-        if key is not None and found_key == key:
-            if found_hash != content or found_status == "deleted":
-                raise IdempotencyConflict("key", key)
-            if found_status != "live":
-                raise Refused("forking", "This fork is being made. Send the call again in a moment.")
-            return None
-        raise AlreadyExists(session_id)
-    return store.create_session(connection, session, ledger, status=status, key=key, content_hash=content)
+        if request.key is None or key != request.key:
+            raise AlreadyExists(session_id)
+        if content != request.content or status == "deleted":
+            raise IdempotencyConflict("key", request.key)
+        if status != "live":
+            raise Refused("forking", "This fork is being made. Send the call again in a moment.")
+        return _result(connection, session_id)
+    return None
 
 
-def created(connection: apsw.Connection, *, session_id: str, key: str | None) -> calls.SessionResult:
-    """Return the session of this key, or else of this id, as it is stored."""
-    found = [row[0] for row in store.find_created(connection, session_id=None, key=key)] if key else []
-    loaded = store.load_session(connection, found[0] if found else session_id)
-    if loaded is None:
+def insert_or_find(
+    connection: apsw.Connection,
+    session: Session,
+    ledger: LedgerRow,
+    *,
+    request: Request,
+    status: str = "live",
+) -> int | None:
+    """Insert a session and return its number; None where the same request made it. Raises as find_made."""
+    if find_made(connection, request) is not None:
+        return None
+    return store.create_session(
+        connection, session, ledger, status=status, key=request.key, content_hash=request.content
+    )
+
+
+def created(connection: apsw.Connection, *, session_id: str, request: Request) -> calls.SessionResult:
+    """Return the session that the request made, now or before, as it is stored."""
+    made = find_made(connection, request) if request.key is not None else None
+    return made or _result(connection, session_id)
+
+
+def _result(connection: apsw.Connection, session_id: str) -> calls.SessionResult:
+    loaded = store.load_session(connection, session_id)
+    if loaded is None:  # deleted since
         raise AlreadyExists(session_id)
     return calls.SessionResult(
         session=loaded.session, epoch=loaded.ledger.epoch, version=loaded.ledger.version
@@ -171,7 +196,7 @@ def _write_place(place: tuple[int, int]) -> str:
 
 def _read_place(text: str) -> tuple[int, int]:
     try:
-        time, number = msgspec.json.decode(base64.urlsafe_b64decode(text), type=tuple[int, int])
-    except ValueError as error:
+        time, number = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
+    except (ValueError, msgspec.DecodeError) as error:
         raise InvalidRequest("after", "is not a place in the list; give the next_after of a page") from error
     return time, number

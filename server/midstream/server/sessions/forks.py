@@ -16,10 +16,17 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol import calls
-from midstream.protocol.digest import content_hash
 from midstream.protocol.model import Message, Origin
 from midstream.protocol.transitions import is_open
-from midstream.server.sessions.directory import created, insert_or_find, new_ledger, new_session
+from midstream.server.sessions.directory import (
+    Request,
+    created,
+    find_made,
+    insert_or_find,
+    new_ledger,
+    new_session,
+    request_hash,
+)
 from midstream.server.sessions.endings import ended
 from midstream.server.storage import messages, rows, store
 from midstream.server.storage.database import SNAPSHOTS
@@ -35,7 +42,8 @@ if TYPE_CHECKING:
 
 _BATCH = 100
 """Messages of a batch: other sessions' commits pass between two."""
-
+_BATCH_BYTES = 1024 * 1024
+"""Bytes of messages after which a batch ends; it holds at least one."""
 
 _AT_ONCE = SNAPSHOTS
 """Forks at a time; others wait here, where they hold up nobody."""
@@ -60,6 +68,12 @@ class Forks:
 
         """
         params = cast("calls.ForkParams", command.params)
+        request = Request(
+            asked_id=params.new_session_id or None, key=params.key or None, content=request_hash(command)
+        )
+        made = await self._services.database.read(partial(find_made, request=request))
+        if made is not None:  # also where the source is gone by now
+            return made
         # a slot first: a loop that waited for a snapshot would hold up its session
         async with self._slots, contextlib.AsyncExitStack() as stack:
 
@@ -75,29 +89,26 @@ class Forks:
                 return snapshot, Source(state, last, now=now)
 
             snapshot, source = await self._loop_of(params.session_id).perform(hold)
-            return await self._copy(command, params, snapshot, source)
+            return await self._copy(params, request, snapshot, source)
 
     async def _copy(
-        self, command: Command, params: calls.ForkParams, snapshot: Snapshot, source: Source
+        self, params: calls.ForkParams, request: Request, snapshot: Snapshot, source: Source
     ) -> calls.SessionResult:
         session = new_session(
-            params.new_session_id or self._services.ids.new("ses"),
+            request.asked_id or self._services.ids.new("ses"),
             source.now,
-            title=params.title or source.session.title,
+            title=source.session.title if params.title is UNSET else params.title,
             metadata=source.session.metadata,
-            first_sequence=source.session.first_sequence,
+            first_sequence=source.first,
             message_count=source.last,
         )
-        key = params.key or None
         database = self._services.database
         session_no = await database.write(
             partial(
                 insert_or_find,
                 session=session,
                 ledger=new_ledger(self._services, source.now),
-                asked_id=params.new_session_id or None,
-                key=key,
-                content=content_hash(command.as_sent),
+                request=request,
                 status="forking",
             )
         )
@@ -107,35 +118,33 @@ class Forks:
             except BaseException:
                 self._services.purge(session_no)
                 raise
-        return await database.read(partial(created, session_id=session.session_id, key=key))
+        return await database.read(partial(created, session_id=session.session_id, request=request))
 
     async def _fill(self, session_no: int, session: Session, snapshot: Snapshot, source: Source) -> None:
         """Copy the messages, then show the session."""
         view = View(session_no=source.session_no, session_id=source.session.session_id)
-        for start in range(source.session.first_sequence, source.last + 1, _BATCH):
-            read = partial(
-                messages.span,
-                view=view,
-                start=start,
-                end=min(start + _BATCH - 1, source.last),
-            )
+        start = source.first
+        while start <= source.last:
+            end = min(start + _BATCH - 1, source.last)
+            read = partial(messages.span, view=view, start=start, end=end, max_bytes=_BATCH_BYTES)
             found = await snapshot.read(read)
-            copies = [
-                self._copied(source.whole(one), session.session_id, session.created_at) for one in found
-            ]
+            copies = [self._copied(source.whole(one), session) for one in found]
             await self._services.database.write(_batch_of(session_no, copies))
+            start += len(found)
         await self._services.database.write(partial(store.show_forked, session_no=session_no))
 
-    def _copied(self, message: Message, session_id: str, now: int) -> Message:
+    def _copied(self, message: Message, session: Session) -> Message:
         ids = self._services.ids
         parts = [
-            ended(part, now=now, reason="runtime_interrupted", why="forked") if is_open(part) else part
+            ended(part, now=session.created_at, reason="runtime_interrupted", why="forked")
+            if is_open(part)
+            else part
             for part in message.parts
         ]
         return structs.replace(
             message,
             message_id=ids.new("msg"),
-            session_id=session_id,
+            session_id=session.session_id,
             turn_id=UNSET,
             revision=1,
             origin=Origin(
@@ -154,6 +163,7 @@ class Source:
         self.now = now
         self.session = state.projection.session
         self.session_no = state.session_no
+        self.first = self.session.first_sequence
         self.last = self.session.message_count if last is None else last
         self._live = {number: one.live.message() for number, one in state.projection.open.items()}
 

@@ -39,19 +39,32 @@ def page(
         if len(items) == limit:
             return items[::-1], True
         message = _with_parts(connection, view, row)
-        size += sum(memoryview(part).nbytes for part in message.parts)
+        size += _size_of(message)
         if items and size > max_bytes:
             return items[::-1], True
         items.append(message)
     return items[::-1], False
 
 
-def span(connection: apsw.Connection, view: View, *, start: int, end: int) -> list[StoredMessage]:
-    """Return the messages with sequences from ``start`` to ``end``, both included."""
+def span(
+    connection: apsw.Connection, view: View, *, start: int, end: int, max_bytes: int = 2**62
+) -> list[StoredMessage]:
+    """Return the messages with sequences from ``start`` to ``end``, both included.
+
+    They end early at ``max_bytes`` of parts, but there is at least one.
+    """
     found = connection.execute(
         f"{_SELECT} WHERE {_IN_VIEW} AND sequence BETWEEN ? AND ? ORDER BY sequence", (*_of(view), start, end)
     )
-    return [_with_parts(connection, view, row) for row in found]
+    items: list[StoredMessage] = []
+    size = 0
+    for row in found:
+        message = _with_parts(connection, view, row)
+        size += _size_of(message)
+        if items and size > max_bytes:
+            break
+        items.append(message)
+    return items
 
 
 def changed_since(
@@ -160,6 +173,10 @@ def list_sessions(
         last, last_number = listed[limit - 1]
         following = (last.updated_at, last_number)
     return [session for session, _ in listed[:limit]], following
+
+
+def _size_of(message: StoredMessage) -> int:
+    return sum(memoryview(part).nbytes for part in message.parts)
 
 
 def _of(view: View) -> tuple[int, int, bool]:

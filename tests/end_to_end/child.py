@@ -2,7 +2,7 @@
 
 ``python -m tests.end_to_end.child DATABASE AGENT [SETTING=VALUE...]`` serves with an agent of `agents.py`.
 The first line of its output is the URL, then one line of JSON for each warning that is logged. It stops in
-good order when its input ends. ``DIE_AT`` in its environment names a moment at which it kills itself: `dying.py`.
+good order when its input ends. ``DIE_AT`` in its environment says when it kills itself: see `dying.py`.
 """
 
 from __future__ import annotations

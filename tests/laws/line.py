@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 
 from midstream.protocol.chunks import ChunkAssembler
 from midstream.protocol.codec import MSGPACK, Codec
-from midstream.protocol.errors import error_from_info
+from midstream.protocol.errors import ErrorInfo, error_from_info
 from midstream.protocol.frames import (
     Change,
     Chunk,
@@ -124,6 +124,19 @@ class Line:
         with suppress(ConnectionClosed):
             await self._websocket.send(data if self.codec.binary else data.decode())
 
+    @property
+    def refusals(self) -> list[ErrorInfo]:
+        """Everything that was refused."""
+        return [frame.error for frame in self.of(ErrorFrame)]
+
+    async def send_text(self, message: str) -> None:
+        """Send a text message as it stands."""
+        await self._websocket.send(message)
+
+    async def send_bytes(self, message: bytes) -> None:
+        """Send a binary message as it stands."""
+        await self._websocket.send(message)
+
     async def ask(self, kind: type[T], method: str, **params: Value) -> T:
         """Call a method and wait for its result.
 
@@ -218,8 +231,7 @@ class Line:
     def _settle(self, frame: Result | ErrorFrame) -> None:
         call = None if frame.id is None else self._pending.pop(frame.id, None)
         if call is None:
-            assert isinstance(frame, ErrorFrame), "a result answers a call"
-            return
+            return  # of a frame that was sent as it stands
         if isinstance(frame, ErrorFrame):
             _fail(call.answer, error_from_info(frame.error))
             return

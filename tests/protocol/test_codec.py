@@ -206,7 +206,7 @@ def test_bytes_that_are_broken_json_are_broken_framing(value: Value) -> None:
 @pytest.mark.parametrize(
     "params", [b"\x91" * 100_000 + b"\xc0", b"\x81\xa1a" * 100_000 + b"\xc0"], ids=["lists", "maps"]
 )
-def test_a_hundred_thousand_levels_are_an_error_and_no_crash(params: bytes, thread: bool) -> None:  # noqa: FBT001
+def test_a_hundred_thousand_levels_are_an_error_and_no_crash(params: bytes, thread: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """On the main thread and on one of the usual size, in both encodings."""
     opened = b"[" if params[:1] == b"\x91" else b'{"a":'
     errors: list[InvalidRequest] = []

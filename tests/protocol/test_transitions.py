@@ -61,7 +61,7 @@ def test_every_machine_ends_and_leaves_its_ends_to_nothing() -> None:
         (FilePart(url="u", media_type="m"), False),
     ],
 )
-def test_a_part_is_open_while_something_must_still_end_it(part: Part, opened: bool) -> None:  # noqa: FBT001
+def test_a_part_is_open_while_something_must_still_end_it(part: Part, opened: bool) -> None:  # noqa: FBT001 - a parameter
     """Parts without a state never are."""
     assert is_open(part) == opened
 

@@ -87,7 +87,7 @@ def problem_in(
             return _written(trail), BAD_KEY
         for key, item in _items(container):
             kind = type(item)  # what follows is scalar_problem for the usual cases, without the call
-            if (kind is str and item.isascii()) or kind is bool or item is None:  # type: ignore[attr-defined]
+            if (kind is str and item.isascii()) or kind is bool or item is None:  # type: ignore[attr-defined]  # a str
                 continue
             if isinstance(item, _CONTAINERS):
                 todo.append((cast("object", item), left - 1, (trail, key)))

@@ -142,7 +142,7 @@ async def test_a_stop_ends_the_turn_and_the_callers_waiting_input(street: Street
             turn = await house.begin("a", name)
             for who, message_id in (("ann", "mine"), ("bob", "theirs")):
                 await house.prompt(message_id, session_id=name, subject=who)
-            params = calls.StopParams(session_id=name, cancel_queue=cancel_queue)  # type: ignore[arg-type]
+            params = calls.StopParams(session_id=name, cancel_queue=cancel_queue)  # type: ignore[arg-type]  # each is one
             result = await house.call(calls.StopResult, "stop", params)
             assert (result.stopped, result.reason, result.turn_id) == (True, "stopped", turn.turn_id)
             assert result.cancelled == cancelled

@@ -169,13 +169,13 @@ def test_what_an_agent_gives_is_copied() -> None:
     ("part", "field"),
     [
         (FilePart(url=None, media_type="m"), "url"),  # type: ignore[arg-type]  # what untyped agents do
-        (TextPart(text="x", state="finished"), "state"),  # type: ignore[arg-type]
-        (ToolPart(tool_call_id="c", tool_name="n", state="ready", title=5), "title"),  # type: ignore[arg-type]
-        (ToolPart(tool_call_id="c", tool_name="n", state="failed", error=None), "error"),  # type: ignore[arg-type]
+        (TextPart(text="x", state="finished"), "state"),  # type: ignore[arg-type]  # wrong on purpose
+        (ToolPart(tool_call_id="c", tool_name="n", state="ready", title=5), "title"),  # type: ignore[arg-type]  # wrong on purpose
+        (ToolPart(tool_call_id="c", tool_name="n", state="failed", error=None), "error"),  # type: ignore[arg-type]  # wrong on purpose
         (DataPart(data_type="d", data={"x": float("nan")}), "data.x"),
         (DataPart(data_type="d", data={"x": "\ud800"}), "data.x"),
         (DataPart(data_type="d", data=2**53), "data"),
-        (DataPart(data_type="d", data=object()), "data"),  # type: ignore[arg-type]
+        (DataPart(data_type="d", data=object()), "data"),  # type: ignore[arg-type]  # wrong on purpose
         (DataPart(data_type="", data=1), "data_type"),
         (ToolPart(tool_call_id="c", tool_name="n", state="failed"), "error"),
     ],

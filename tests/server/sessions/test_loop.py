@@ -251,7 +251,7 @@ async def test_an_answer_to_a_reader_that_is_behind_comes_after_its_sync_at_one_
                     "messages",
                     calls.MessagesParams(session_id="s"),
                     subscriber=recorder,
-                    replied=lambda _, seen=seen: seen.append(recorder.replica.version),  # type: ignore[misc]
+                    replied=lambda _, seen=seen: seen.append(recorder.replica.version),  # type: ignore[misc]  # a lambda with a default
                 )
                 for _ in range(5):
                     await text.append("c")

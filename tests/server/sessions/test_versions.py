@@ -216,7 +216,7 @@ class Lives(RuleBasedStateMachine):
         assert self.versions.room() > 0
 
     @rule(on_disk=st.booleans(), kind=st.sampled_from(["commit", "ceiling", "unload"]), dies=st.booleans())
-    def fail(self, on_disk: bool, kind: str, dies: bool) -> None:  # noqa: FBT001
+    def fail(self, on_disk: bool, kind: str, dies: bool) -> None:  # noqa: FBT001 - a rule of the machine
         """A write fails, and yet may be on the disk; this process or the next one loads anew."""
         ended = None
         if kind == "unload":

@@ -5,8 +5,9 @@ from midstream.protocol.model import Question, QuestionOption
 from midstream.server.config import Config, ConfigError
 from midstream.server.server import RunningServer, Server
 from midstream.server.sessions.agents import Agent, Answers, Approval, Turn, TurnFailed
+from midstream.server.sessions.open_parts import Action, TextStream, ToolCall
 from midstream.server.sessions.state import TurnEnded
-from midstream.server.sessions.steps import Action, Step, TextStream, ToolCall
+from midstream.server.sessions.steps import Step
 
 __all__ = [
     "Action",

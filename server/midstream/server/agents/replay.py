@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from midstream.protocol.model import Message
     from midstream.server.sessions.agents import Agent, Turn
-    from midstream.server.sessions.steps import Step, ToolCall
+    from midstream.server.sessions.open_parts import ToolCall
+    from midstream.server.sessions.steps import Step
 
 PLAYED = "replay.recording"
 """The data type of the part that names what is played; the next turn goes on from there."""

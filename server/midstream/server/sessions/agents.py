@@ -31,8 +31,9 @@ from midstream.protocol.model import (
     TurnPhase,
 )
 from midstream.server.sessions import turns
+from midstream.server.sessions.open_parts import Action, ToolCall
 from midstream.server.sessions.state import LoadedState, TurnEnded
-from midstream.server.sessions.steps import Action, Step, ToolCall
+from midstream.server.sessions.steps import Step
 from midstream.server.sessions.writer import TurnWriter, absent
 
 if TYPE_CHECKING:

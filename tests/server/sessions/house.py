@@ -236,6 +236,7 @@ class House:
     ) -> Recorder:
         """Subscribe; from the answer on the recorder gets all that is published."""
         joined = recorder or Recorder(session_id)
+        session_id = joined.replica.session_id
 
         def join(answer: Answer) -> None:
             if isinstance(answer, calls.SubscribeResult):

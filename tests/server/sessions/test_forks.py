@@ -10,7 +10,9 @@ from midstream.protocol import calls
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.model import InteractionPart, Message, TextPart, ToolPart
 from midstream.protocol.transitions import is_open
+from tests.disk import Fault, broken_disk
 from tests.server.sessions.house import House, Street, decoded, in_simulation, refusal
+from tests.server.sessions.recorder import Recorder
 from tests.server.storage.books import tables
 
 
@@ -107,7 +109,9 @@ async def test_a_fork_of_a_streaming_session_has_all_that_was_said_and_nothing_o
         asking = asyncio.create_task(turn.ask_approval(call, title="?"))
         await recorder.until(lambda: len(recorder.replica.messages()[-1].parts) == 3)
         await house.prompt("waits")
-        await text.append("half a sent")
+        await text.append("half ")
+        await house.settled()
+        await text.append("a sent")
         made = await fork(house)
         assert (made.session.pending_interactions, made.session.queue) == (0, [])
         copy = (await house.messages("f"))[1]
@@ -246,11 +250,35 @@ async def test_large_messages_are_copied_too(street: Street) -> None:
         for number in range(4):
             await house.prompt(f"m{number}", TextPart(text="x" * 700_000), delivery="interrupt")
         await fork(house)
-        [newest] = (await house.page("f")).items
-        [part] = newest.parts
-        assert isinstance(part, TextPart)
-        assert len(part.text) == 700_000
-        assert (await house.session("f")).session.message_count == 4
+        recorder = await house.subscribe(Recorder("f", limit=1))
+        assert [message.sequence for message in recorder.replica.messages()] == [4]
+        for before in (4, 3, 2):
+            [message] = (await house.page("f", before=before)).items
+            [part] = message.parts
+            assert isinstance(part, TextPart)
+            assert (message.sequence, len(part.text)) == (before - 1, 700_000)
+
+
+@in_simulation
+async def test_a_fork_that_fails_half_way_is_removed_and_can_be_tried_again(street: Street) -> None:
+    """The disk was full for a moment."""
+    with broken_disk() as disk:
+        async with street.house(vfs=disk.name) as house:
+            await house.create()
+            for number in range(300):
+                await house.prompt(f"m{number}", delivery="interrupt")
+            params = calls.ForkParams(session_id="s", new_session_id="f", key="k")
+            answer = house.post("sessions.fork", params)
+            while (await house.database.read(tables))["sessions"] == 1:
+                pass
+            disk.fail(Fault.DISK_FULL, times=1)
+            error = await answer
+            assert isinstance(error, MidstreamError)
+            assert (error.code, error.retryable) == ("unavailable", True)
+            await asyncio.sleep(10)
+            assert (await house.database.read(tables))["sessions"] == 1
+            made = await house.call(calls.SessionResult, "sessions.fork", params)
+            assert made.session.message_count >= 300
 
 
 @in_simulation

@@ -197,6 +197,6 @@ def _write_place(place: tuple[int, int]) -> str:
 def _read_place(text: str) -> tuple[int, int]:
     try:
         time, number = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
-    except (ValueError, msgspec.DecodeError) as error:
+    except ValueError as error:
         raise InvalidRequest("after", "is not a place in the list; give the next_after of a page") from error
     return time, number

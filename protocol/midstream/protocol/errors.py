@@ -112,7 +112,7 @@ class NotFound(MidstreamError):
     code = "not_found"
 
     def __init__(self, kind: str, identifier: str) -> None:
-        """Name the kind (session, message, turn, interaction) and the id that was asked for."""
+        """Name the kind (session, message, turn, interaction, input) and the id that was asked for."""
         super().__init__(
             f"There is no {kind} {identifier!r} here. Check the id, or create it first.",
             {"kind": kind, "id": identifier},

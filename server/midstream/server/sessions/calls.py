@@ -153,7 +153,7 @@ async def _cancel_input(state: LoadedState, command: Command) -> msgspec.Struct:
     if queued is None:
         known, _ = await state.reading.input(params.message_id)
         if known is None:
-            raise NotFound("message", params.message_id)
+            raise NotFound("input", params.message_id)
         return turns.prompt_result(known, state.projection.queue)
     cancelled = turns.cancel_input(draft, queued)
     await state.commit(draft)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -19,6 +20,7 @@ from midstream.protocol.errors import MidstreamError, Unavailable
 from midstream.protocol.model import (
     ActionPart,
     ApprovalResponse,
+    ErrorScope,
     InteractionPart,
     InteractionRequest,
     InteractionStatus,
@@ -174,11 +176,15 @@ class Turn:
         place = await self._writer.add_to_turn(part)
         return Action(self._writer, place, title)
 
-    async def error(self, code: str, message: str, *, recoverable: bool = True) -> None:
-        """Keep a failure in the conversation; the turn goes on."""
+    async def error(
+        self, code: str, message: str, *, recoverable: bool = True, scope: ErrorScope = "turn"
+    ) -> None:
+        """Keep a failure in the conversation; the turn goes on. ``scope`` says what it is a failure of."""
         failure = TurnFailure(code=code, message=message)
         await self._writer.store(
-            lambda draft, turn: turns.add_error(draft, turn.turn_id, failure, recoverable=recoverable)
+            lambda draft, turn: turns.add_error(
+                draft, turn.turn_id, failure, recoverable=recoverable, scope=scope
+            )
         )
 
     async def phase(self, phase: TurnPhase) -> None:
@@ -243,7 +249,11 @@ class InProcessAgents:
         if self._agent is None:
             return TurnFailed("no_agent", "No agent serves this session.")
         try:
-            await self._agent(turn)
+            running: object = self._agent(turn)
+            if not inspect.isawaitable(running):
+                log.error("agent_is_not_async", agent=repr(self._agent))
+                return TurnFailed("agent_failed", "The agent is not async: `async def agent(turn)`.")
+            await running
         except TurnEnded:
             return None
         except asyncio.CancelledError:

@@ -16,6 +16,7 @@ from midstream.protocol.errors import IdempotencyConflict, Refused
 from midstream.protocol.model import (
     CancelReason,
     ErrorPart,
+    ErrorScope,
     ReasoningPart,
     TextPart,
     Turn,
@@ -160,9 +161,11 @@ def end_open_parts(draft: Draft, turn: Turn | None, *, reason: CancelReason, why
                 draft.put_part(sequence, ended(part, now=draft.now, reason=reason, why=why))
 
 
-def add_error(draft: Draft, turn_id: str, failure: TurnFailure, *, recoverable: bool) -> int:
+def add_error(
+    draft: Draft, turn_id: str, failure: TurnFailure, *, recoverable: bool, scope: ErrorScope = "turn"
+) -> int:
     """Put a failure into the turn's streaming message, or into one of its own; return the sequence."""
-    part = ErrorPart(scope="turn", code=failure.code, message=failure.message, recoverable=recoverable)
+    part = ErrorPart(scope=scope, code=failure.code, message=failure.message, recoverable=recoverable)
     return add_to_turn(draft, turn_id, part)[0]
 
 

@@ -241,7 +241,7 @@ class Codec(ABC):
         return refusal
 
 
-_LOCATION = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
+_LOCATION = re.compile(r"(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _SHORT = re.compile(r"Expected `array` of at least length \d+, got (\d+)")
 

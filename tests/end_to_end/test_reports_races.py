@@ -158,12 +158,12 @@ async def test_a_clients_code_point_that_is_split_over_chunks_is_joined_and_a_lo
     await end_turn(stage, reader)
     whole = JSON.encode(Call(901, "prompt", JSON.raw(prompt_params("SPLIT", "s", "text")))).decode()
     before, after = (part.replace('"', '\\"') for part in whole.split("SPLIT"))
-    await text.send_text(f'["chunk",1,false,"{before}\\ud83d"]')
-    await text.send_text(f'["chunk",1,true,"\\ude00{after}"]')
+    await text.send_raw(f'["chunk",1,false,"{before}\\ud83d"]')
+    await text.send_raw(f'["chunk",1,true,"\\ude00{after}"]')
     await end_turn(stage, reader)
     assert texts(reader.replica.messages()) == [SMILE, SMILE]
     lone = JSON.encode(Call(902, "prompt", JSON.raw(prompt_params("LONE", "s", "lone")))).decode()
-    await text.send_text(lone.replace("LONE", "\\ud83d"))
+    await text.send_raw(lone.replace("LONE", "\\ud83d"))
     await text.until(lambda: bool(text.refusals))
     assert (text.refusals[-1].code, text.refusals[-1].details["field"]) == ("invalid", "parts[0].text")
     with pytest.raises(InvalidRequest):

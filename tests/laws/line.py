@@ -129,12 +129,8 @@ class Line:
         """Everything that was refused."""
         return [frame.error for frame in self.of(ErrorFrame)]
 
-    async def send_text(self, message: str) -> None:
-        """Send a text message as it stands."""
-        await self._websocket.send(message)
-
-    async def send_bytes(self, message: bytes) -> None:
-        """Send a binary message as it stands."""
+    async def send_raw(self, message: str | bytes) -> None:
+        """Send a message as it stands, text or binary."""
         await self._websocket.send(message)
 
     async def ask(self, kind: type[T], method: str, **params: Value) -> T:

@@ -217,7 +217,7 @@ async def test_a_queued_input_can_be_taken_back_and_only_that(street: Street) ->
         assert (await cancel(house, "b")).state == "cancelled"
         assert (await cancel(house, "a")).state == "started"
         error = await refusal(cancel(house, "never"))
-        assert (error.code, error.details) == ("not_found", {"kind": "message", "id": "never"})
+        assert (error.code, error.details) == ("not_found", {"kind": "input", "id": "never"})
         assert recorder.replica.session is not None
         assert recorder.replica.session.queue == []
         await house.complete(turn)

@@ -12,11 +12,11 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
 
 import structlog
 
-from midstream.protocol.errors import MidstreamError, Unavailable
+from midstream.protocol.errors import InvalidRequest, MidstreamError, Unavailable
 from midstream.protocol.model import (
     ActionPart,
     ApprovalResponse,
@@ -37,6 +37,7 @@ from midstream.server.sessions.open_parts import Action, ToolCall
 from midstream.server.sessions.state import LoadedState, TurnEnded
 from midstream.server.sessions.steps import Step
 from midstream.server.sessions.writer import TurnWriter, absent
+from midstream.server.storage import rows
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Turn as TurnEntity
@@ -95,7 +96,7 @@ class Turn:
         self._writer = writer
         self.session_id = writer.session_id
         self.turn_id = writer.turn_id
-        self.prompt = prompt
+        self.prompt = rows.copied(prompt)
         """The user's message that started the turn."""
 
     @property
@@ -188,7 +189,14 @@ class Turn:
         )
 
     async def phase(self, phase: TurnPhase) -> None:
-        """Show another phase than the one that follows from what is written; seldom needed."""
+        """Show another phase than the one that follows from what is written; seldom needed.
+
+        Raises:
+            InvalidRequest: there is no such phase.
+
+        """
+        if phase not in get_args(TurnPhase):
+            raise InvalidRequest("phase", f"{phase!r} is none of {', '.join(get_args(TurnPhase))}")
         await self._writer.show(lambda draft, _: draft.set_phase(phase))
 
     async def _ask(

@@ -50,6 +50,11 @@ class OpenMessage:
         """Whether parts may still be appended."""
         return self.head.state == "streaming"
 
+    def size_since(self, version: int) -> int:
+        """Return the bytes of the parts that changed above a version."""
+        changed = zip(self.sizes, self.part_revisions, strict=True)
+        return sum(size for size, revision in changed if revision > version)
+
     def is_open(self) -> bool:
         """Say whether the message streams, or one of its parts is not ended."""
         return self.is_streaming or any(is_open(part) for part in self.live.parts())

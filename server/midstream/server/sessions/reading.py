@@ -51,6 +51,8 @@ class Reading:
             limit=params.limit,
             include_internal=params.include_internal,
         )
+        if not params.stored:
+            found, more = self._cut(found, more)
         items = [rows.wire_message(one) if params.stored else self._projection.overlay(one) for one in found]
         return Page(
             items=items,
@@ -116,7 +118,10 @@ class Reading:
         found = await self._database.read(
             lambda connection: [rows.whole_message(one) for one in read(connection)]
         )
-        return [opened[one.sequence].live.message() if one.sequence in opened else one for one in found]
+        return [
+            rows.copied(opened[one.sequence].live.message()) if one.sequence in opened else one
+            for one in found
+        ]
 
     async def input(self, message_id: str) -> tuple[InputRow | None, bool]:
         """Return the accepted input of this id, and whether any message has the id."""
@@ -179,6 +184,17 @@ class Reading:
             )
         )
 
+    def _cut(self, found: list[StoredMessage], more: bool) -> tuple[list[StoredMessage], bool]:  # noqa: FBT001  # a pair
+        """End a page by its bytes where what is shown is longer than what is stored (SPEC 7.3)."""
+        opened = self._projection.open
+        size = 0
+        for index in reversed(range(len(found))):
+            live = opened.get(found[index].head.sequence)
+            size += messages.size_of(found[index]) if live is None else sum(live.sizes)
+            if size > self._limits.page_bytes and index < len(found) - 1:
+                return found[index + 1 :], True
+        return found, more
+
     async def _turns_of(self, items: list[Message]) -> list[Turn]:
         """Return the turns of these messages, and the running one, live."""
         running = self._projection.turn
@@ -216,7 +232,8 @@ class Reading:
         turns = await self._database.read(
             partial(messages.turns_since, session_no=self._session_no, version=since, limit=_CATCHUP_TURNS)
         )
-        if found is None or turns is None:
+        live = sum(one.size_since(since) for one in projection.open.values())
+        if found is None or turns is None or live > self._limits.page_bytes:
             return None
         running = projection.turn
         if running is not None:
@@ -251,8 +268,7 @@ class Reading:
         found, more = await self._stored_page(
             before=None, limit=limit or 1, include_internal=include_internal
         )
-        if limit == 0:
-            found, more = [], bool(found)
+        found, more = ([], bool(found)) if limit == 0 else self._cut(found, more)
         items = [projection.overlay(one) for one in found]
         return SyncPayload(
             mode="reset",

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 from midstream.protocol.model import Message, Part, TurnFailure, TurnState
 from midstream.server.sessions import interactions, turns
 from midstream.server.sessions.state import LoadedState, TurnEnded
+from midstream.server.storage import rows
 
 if TYPE_CHECKING:
     from midstream.protocol.model import InteractionPart, InteractionRequest, InteractionType, ToolPart, Turn
@@ -107,7 +108,8 @@ class TurnWriter:
             if not sequences:
                 return []
             await state.commit(draft)
-            return [draft.whole_message(sequence, state.versions.published) for sequence in sequences]
+            version = state.versions.published
+            return [rows.copied(draft.whole_message(sequence, version)) for sequence in sequences]
 
         return await self._state.loop.perform(work)
 

@@ -39,7 +39,7 @@ def page(
         if len(items) == limit:
             return items[::-1], True
         message = _with_parts(connection, view, row)
-        size += _size_of(message)
+        size += size_of(message)
         if items and size > max_bytes:
             return items[::-1], True
         items.append(message)
@@ -60,7 +60,7 @@ def span(
     size = 0
     for row in found:
         message = _with_parts(connection, view, row)
-        size += _size_of(message)
+        size += size_of(message)
         if items and size > max_bytes:
             break
         items.append(message)
@@ -175,7 +175,8 @@ def list_sessions(
     return [session for session, _ in listed[:limit]], following
 
 
-def _size_of(message: StoredMessage) -> int:
+def size_of(message: StoredMessage) -> int:
+    """Return the bytes of a message's parts, as they are stored."""
     return sum(memoryview(part).nbytes for part in message.parts)
 
 

@@ -17,6 +17,7 @@ _decode_origin = msgspec.msgpack.Decoder(Origin).decode
 _decode_turn = msgspec.msgpack.Decoder(Turn).decode
 _decode_parts = msgspec.msgpack.Decoder(list[Part]).decode
 _decode_part = msgspec.msgpack.Decoder(Part).decode
+_decode_message = msgspec.msgpack.Decoder(Message).decode
 
 Row = tuple[Any, ...]
 """A row as apsw gives it; its types are those of the column lists below."""
@@ -166,6 +167,11 @@ def input_values(item: InputRow) -> Row:
         item.accepted,
         encode(item.parts) if item.state == "queued" else None,
     )
+
+
+def copied(message: Message) -> Message:
+    """Return a copy that shares nothing with the message: an agent may change the maps in it."""
+    return _decode_message(encode(message))
 
 
 def wire_message(stored: StoredMessage) -> Message:

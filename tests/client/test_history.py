@@ -8,9 +8,10 @@ import pytest
 from msgspec import UNSET, structs
 
 from midstream.client import IncompatibleServer, Session
-from midstream.protocol.calls import MessagesParams, Page, VerifyParams, VerifyResult
+from midstream.protocol.calls import MessagesParams, Page, SubscribeParams, VerifyParams, VerifyResult
 from midstream.protocol.digest import message_digest
 from midstream.protocol.frames import Sync
+from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.model import Message
 from tests.client.conversation import Conversation
 from tests.client.peer import PeerLink
@@ -229,3 +230,35 @@ async def test_only_equal_versions_are_compared(stage: Stage) -> None:
     await asked.result(digests(conversation, conversation.messages[3:]))
     report = await verifying
     assert (report.compared, report.differences) == (4, ())
+
+
+@on_every_network
+async def test_no_more_is_asked_than_the_server_gives_in_a_page(stage: Stage) -> None:
+    """A server may allow less than what a client asks for by itself; then that is what is asked for."""
+    stage.peer.limits = structs.replace(DEFAULT_LIMITS, page_messages=2)
+    conversation = long_conversation()
+    opening = asyncio.ensure_future(stage.client().session("s"))
+    link = await stage.peer.accept()
+    asked = await link.asked("subscribe")
+    assert isinstance(asked.params, SubscribeParams)
+    assert asked.params.limit == 2
+    await asked.result(conversation.subscribed(conversation.reset(last=2)))
+    session = await opening
+    loading = asyncio.ensure_future(session.load_earlier())
+    asked = await link.asked("messages")
+    assert isinstance(asked.params, MessagesParams)
+    assert asked.params.limit == 2
+    await asked.result(page_of(conversation, 5, 2))
+    assert await loading
+    verifying = asyncio.ensure_future(session.verify())
+    for _ in range(2):
+        asked = await link.asked("verify")
+        assert isinstance(asked.params, VerifyParams)
+        low, high = asked.params.from_sequence, asked.params.to_sequence
+        assert high - low < 2
+        held = [(m.sequence, m.revision, message_digest(m)) for m in conversation.messages]
+        digests = [digest for digest in held if low <= digest[0] <= high]
+        await asked.result(
+            VerifyResult(version=conversation.version, epoch=conversation.epoch, digests=digests)
+        )
+    assert (await verifying).compared == 4

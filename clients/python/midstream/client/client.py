@@ -21,7 +21,6 @@ from midstream.client.streams import Stream
 from midstream.client.subscription import DEFAULT_MAX_MESSAGES, Subscription, Wish
 from midstream.client.transport import MAX_FRAME_BYTES, Encoding, codec_named
 from midstream.protocol.calls import CreateParams, ListParams, ListResult, SessionResult
-from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.model import Session as SessionInfo
 from midstream.protocol.values import Value
 
@@ -175,7 +174,7 @@ class Client:
         found: list[SessionInfo] = []
         after: str | msgspec.UnsetType = UNSET
         while len(found) < limit:
-            page = min(limit - len(found), DEFAULT_LIMITS.page_messages)
+            page = min(limit - len(found), self._hub.exchange.limits.page_messages)
             params = ListParams(limit=page, after=after, archived=archived)
             result = await self._hub.exchange.ask("sessions.list", params, ListResult, repeatable=True)
             found += result.items

@@ -47,7 +47,8 @@ class Exchange:
         self._timers = timers
         self._table = CallTable()
         self._transport: Transport | None = None
-        self._limits: Limits = DEFAULT_LIMITS
+        self.limits: Limits = DEFAULT_LIMITS
+        """What the server last said that it takes; before it said anything, the defaults."""
         self._held = False
         self._closed: MidstreamError | None = None
 
@@ -140,7 +141,7 @@ class Exchange:
     def connect(self, transport: Transport, limits: Limits) -> None:
         """Use this connection. Nothing goes out until :meth:`send`, so that what is urgent goes first."""
         self._transport = transport
-        self._limits = limits
+        self.limits = limits
         self._held = True
 
     def send(self) -> None:
@@ -195,13 +196,13 @@ class Exchange:
 
     def _send(self) -> None:
         while self._transport is not None and not self._held:
-            call = self._table.take(self._limits.calls_in_flight)
+            call = self._table.take(self.limits.calls_in_flight)
             if call is None:
                 return
             try:
                 payload = self._codec.call(call.id, call.method, call.params)
-                if len(payload) > self._limits.frame_bytes:
-                    raise LimitExceeded("frame_bytes", self._limits.frame_bytes, len(payload))
+                if len(payload) > self.limits.frame_bytes:
+                    raise LimitExceeded("frame_bytes", self.limits.frame_bytes, len(payload))
             except MidstreamError as error:
                 self._table.answered(call.id)
                 call.reply(error)

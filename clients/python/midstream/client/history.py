@@ -16,7 +16,6 @@ from midstream.client.exchange import Exchange
 from midstream.client.replica import SessionReplica
 from midstream.protocol.calls import MessagesParams, Page, VerifyParams, VerifyResult
 from midstream.protocol.digest import message_digest
-from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.model import Message
 from midstream.protocol.outcomes import PageOutcome
 
@@ -78,12 +77,12 @@ class History:
         raise IncompatibleServer(f"No page of earlier messages fits the replica after {REREADS} tries.")
 
     async def verify(self) -> VerifyReport:
-        """Compare the window with the server's digests, each page of 200 at one and the same version."""
+        """Compare the window with the server's digests, each page at one and the same version."""
         found: list[Difference] = []
         compared = 0
         start = self._law.from_sequence or 1
         while self._law.session is not None and start <= self._law.session.message_count:
-            end = min(start + DEFAULT_LIMITS.page_messages - 1, self._law.session.message_count)
+            end = min(start + self._exchange.limits.page_messages - 1, self._law.session.message_count)
             count, differing = await self._verify_range(start, end)
             compared += count
             found += differing
@@ -104,7 +103,7 @@ class History:
         first = law.from_sequence
         params = MessagesParams(
             session_id=law.session_id,
-            limit=limit,
+            limit=min(limit, self._exchange.limits.page_messages),
             before_sequence=UNSET if first is None else first,
             include_internal=law.include_internal,
         )

@@ -174,7 +174,7 @@ class Subscription:
         params = SubscribeParams(
             session_id=self.session_id,
             cursor=UNSET if cursor is None else cursor,
-            limit=self._wish.limit,
+            limit=min(self._wish.limit, self._tools.exchange.limits.page_messages),
             include_internal=self.replica.law.include_internal,
             pace_ms=UNSET if self._wish.pace_ms is None else self._wish.pace_ms,
         )

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator
 from http import HTTPStatus
 from ipaddress import ip_address
+from socket import gaierror
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -94,7 +95,7 @@ class Transport:
                 str(error), IncompatibleServer(f"{url} redirects where it must not: {error}.")
             ) from error
         except (OSError, WebSocketException, EOFError) as error:
-            raise LinkEnded(f"could not connect to {url}: {str(error) or type(error).__name__}") from error
+            raise LinkEnded(f"could not connect to {url}: {_reason(error)}") from error
         if connection.subprotocol not in CODECS:
             connection.transport.abort()
             problem = f"The server at {url} does not speak {codec.subprotocol}."
@@ -189,6 +190,17 @@ def _refused(url: str, status: int) -> LinkEnded:
     problem = f"The server at {url} answered the WebSocket handshake with HTTP status {status}."
     later = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in PASSING_STATUS
     return LinkEnded(problem, None if later else IncompatibleServer(problem))
+
+
+def _reason(error: Exception) -> str:
+    """Say in words what a person can act on; for all else, what the system says."""
+    match error:
+        case ConnectionRefusedError():
+            return "nothing listens there"
+        case gaierror():
+            return "no host has this name"
+        case _:
+            return str(error) or type(error).__name__
 
 
 def _is_loopback(url: str) -> bool:

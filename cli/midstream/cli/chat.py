@@ -192,9 +192,11 @@ class Chat:
                 self._left_open.add(self._dialog.interaction_id)
                 self._dialog = None
                 await self.draw()
-            case "answer":
+            case "answer" if self._left_open:
                 self._left_open.clear()
                 await self.draw()
+            case "answer" if self._dialog is not None:
+                await self._screen.show(self._dialog.ask())
             case "help":
                 await self._screen.show([Line("note", f"/{name}: {text}") for name, text in HELP.items()])
             case _:
@@ -227,7 +229,7 @@ class Chat:
 
     def _text_of(self, message_id: str) -> str:
         own = self._handles.get(message_id)
-        return clean(own[1]) if own else "somebody else's"
+        return clean(own[1]) if own else "(typed elsewhere)"
 
     def _next_question(self) -> list[Piece]:
         pending = {part.interaction_id: part for part in self._pending()}
@@ -254,7 +256,9 @@ class Chat:
     async def _show_state(self) -> None:
         session = self._session
         problem = session.problem
-        link = f"{session.state}: {problem}" if problem and session.state == "offline" else session.state
+        # a line of the screen is short, and that it tries again is what a person wants to know
+        offline = f"offline, trying again: {problem}"
+        link = offline if problem and session.state == "offline" else session.state
         activity = _PHASES[session.turn.phase] if session.turn else ""
         waiting = len(session.queue)
         await self._screen.state(link, f"{activity}, {waiting} waiting" if waiting else activity)

@@ -39,9 +39,10 @@ async def joined(
                 session_id, create=create, include_internal=include_internal, timeout=PATIENCE_S
             )
         except TimedOut as error:
-            why = f" ({client.problem})" if client.problem else ""
+            # the problem names the address already
+            why = client.problem or f"no server answers at {url}"
             raise CommandFailed(
-                f"No server answers at {url}{why}. Start one with `midstream serve`, or check the address."
+                f"{why[:1].upper()}{why[1:]}. Check the address, or start a server: `midstream serve`."
             ) from error
         except NotFound as error:
             raise CommandFailed(str(error), code=MISUSED) from error

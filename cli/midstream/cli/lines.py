@@ -129,7 +129,8 @@ def _outcome(part: InteractionPart) -> Line:
     match part.response:
         case QuestionResponse(answers=answers):
             given = "; ".join(
-                item.value if isinstance(item.value, str) else ", ".join(item.value) for item in answers
+                (item.value if isinstance(item.value, str) else ", ".join(item.value)) or "nothing"
+                for item in answers
             )
             return Line("good", clean(f"answered{by}: {_shortened(given)}"))
         case ApprovalResponse(decision=decision, reason=reason):

@@ -94,7 +94,9 @@ class _Demo:
             counted = count_words(self._text)
             await call.complete(counted)
             await self._say(
-                step, f"Your message has **{counted['words']} words**; the longest is `{counted['longest']}`."
+                step,
+                f"Your message has **{counted['words']} {'word' if counted['words'] == 1 else 'words'}**; "
+                f"the longest is `{counted['longest']}`.",
             )
 
     async def dice(self) -> None:
@@ -234,15 +236,16 @@ _SHOWS: dict[Wish, _Show] = {
 
 def _thought(wished: list[Wish]) -> str:
     if wished:
-        return f"I read {', '.join(wished)} in this. One after the other."
-    return "None of these words makes me do anything. I answer briefly."
+        found = f"I find {', '.join(wished)} in this."
+        return found if len(wished) == 1 else f"{found} One after the other."
+    return "Nothing to do in this, so I only answer."
 
 
 def _small_talk(text: str, *, first: bool) -> str:
     said = f"You said “{_quoted(text)}”"
     if first:
         return f"Hello! I am the **demo agent**. {said}.\n\n{FIRST_HINT}"
-    return f"{said}, of which no word makes me do anything. {HINT}"
+    return f"{said}. {HINT}"
 
 
 def _quoted(text: str, *, longest: int = 60) -> str:
@@ -251,7 +254,7 @@ def _quoted(text: str, *, longest: int = 60) -> str:
 
 
 def _joined(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else ", ".join(value) or "nothing"
+    return (value if isinstance(value, str) else ", ".join(value)) or "nothing"
 
 
 def _listed(notes: list[str]) -> str:

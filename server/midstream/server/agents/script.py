@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from midstream.protocol.model import Question, QuestionOption
 
-HINT = "Type **help** for the words that do."
+HINT = "Type **help** for the words that make me do more."
 FIRST_HINT = """\
 Words such as **tool**, **question**, **delete** and **long** make me do things; **everything** does it all,
 and **help** has the whole list. What you type while I answer reaches me between my steps."""

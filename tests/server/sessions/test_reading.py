@@ -349,3 +349,27 @@ async def test_digests_are_those_of_the_messages_that_the_view_shows(street: Str
             ]
         params = calls.VerifyParams(session_id="s", from_sequence=7, to_sequence=7)
         assert len((await house.call(calls.VerifyResult, "verify", params)).digests) == 1
+
+
+@in_simulation
+async def test_a_catch_up_carries_what_changed_and_nothing_else(street: Street) -> None:
+    """Also what only streams; no other message or part, no session, no turn that stood still."""
+    async with street.house(settings=Settings(history_bytes=1)) as house:
+        await house.create()
+        await talk(house, 2)
+        turn = await house.begin("a")
+        await say(turn, "said")
+        step = await turn.step().__aenter__()
+        text = await step.text().__aenter__()
+        await text.append("half")
+        here = await cursor_of(house)
+        await text.append("more")
+        payload = await sync(house, here)
+        assert (payload.mode, payload.session, payload.turns) == ("catchup", UNSET, [])
+        [entry] = payload.messages
+        assert (entry.sequence, entry.role, entry.part_count) == (6, UNSET, 2)
+        [part] = entry.parts
+        assert isinstance(part, TextPart)
+        assert (part.sequence, part.text) == (2, "halfmore")
+        await turn.phase("waiting-model")
+        assert [one.turn_id for one in (await sync(house, here)).turns] == [turn.turn_id]

@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Generator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,20 @@ def test_a_command_that_is_incomplete_says_what_is_missing(arguments: list[str],
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_a_misspelled_variable_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no error, but whoever set it wants to know that it does nothing."""
+    monkeypatch.setenv("MIDSTREAM_PROT", "1")
+    result = CliRunner().invoke(app, ["serve", "--agent", "nobody"])
+    assert "MIDSTREAM_PROT is no setting and is ignored. Is MIDSTREAM_PORT meant?" in result.stderr
+
+
+def test_the_version_is_told() -> None:
+    """As packaged."""
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output == f"midstream {version('midstream')}\n"
 
 
 def test_flags_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,7 @@ async def test_a_demo_is_left_without_a_trace_but_its_conversation(tmp_path: Pat
             await demo.type(prompt)
             ended = await demo.ended()
         assert ended.code == 0, ended
+        assert ended.out.endswith("keeps the conversation: the next demo goes on with it.\n")
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", port)) != 0
         return ended.out

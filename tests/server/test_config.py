@@ -77,13 +77,13 @@ def test_an_empty_variable_counts_as_not_set() -> None:
     ("variable", "value", "expected"),
     [
         ("MIDSTREAM_PORT", "many", "int"),
-        ("MIDSTREAM_PORT", "65536", "<= 65535"),
-        ("MIDSTREAM_PORT", "-1", ">= 0"),
-        ("MIDSTREAM_HEARTBEAT_MS", "0", ">= 10"),
-        ("MIDSTREAM_OUTBOX_BYTES", "1", ">= 4096"),
+        ("MIDSTREAM_PORT", "65536", "an integer from 0 to 65535"),
+        ("MIDSTREAM_PORT", "-1", "from 0"),
+        ("MIDSTREAM_HEARTBEAT_MS", "0", "from 10"),
+        ("MIDSTREAM_OUTBOX_BYTES", "1", "an integer from 4096"),
         ("MIDSTREAM_TICK_MS", "1.5", "int"),
-        ("MIDSTREAM_LOG_FORMAT", "xml", "xml"),
-        ("MIDSTREAM_LOG_LEVEL", "loud", "loud"),
+        ("MIDSTREAM_LOG_FORMAT", "xml", "auto, console, json"),
+        ("MIDSTREAM_LOG_LEVEL", "loud", "debug, error, info, warning"),
         ("MIDSTREAM_LIMIT_QUEUE", "few", "integer"),
         ("MIDSTREAM_LIMIT_QUEUE", "0", "from 1"),
         ("MIDSTREAM_LIMIT_NESTING", "65", "from 8 to 64"),
@@ -98,6 +98,15 @@ def test_a_wrong_value_is_named_with_what_was_expected(variable: str, value: str
     assert caught.value.setting == variable
     assert str(caught.value).startswith(f"{variable}: ")
     assert expected in str(caught.value)
+
+
+def test_a_misspelled_variable_is_found_and_others_are_left_alone() -> None:
+    """Other programs may have variables with the same beginning; a name close to a setting's is a slip."""
+    environ = {"MIDSTREAM_PROT": "1", "MIDSTREAM_PORT": "2", "MIDSTREAM_SPEED": "3", "MIDSTREAM_DATABSE": "4"}
+    assert Config.misspelled(environ) == {
+        "MIDSTREAM_PROT": "MIDSTREAM_PORT",
+        "MIDSTREAM_DATABSE": "MIDSTREAM_DATABASE",
+    }
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,24 @@ app = typer.Typer(
     help="Durable, resumable chat sessions for streaming agents.",
 )
 
-Url = Annotated[str, typer.Argument(help="Where the server is, such as ws://127.0.0.1:8787.")]
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        sys.stdout.write(f"midstream {version('midstream')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _midstream(
+    *,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+Url = Annotated[str, typer.Argument(metavar="URL", help="Where the server is, such as ws://127.0.0.1:8787.")]
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 
 
@@ -83,6 +101,10 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         except ConfigError as error:
             raise CommandFailed(str(error), code=MISUSED) from error
         logs.configure(config.log_format, config.log_level)
+        for variable, meant in Config.misspelled(os.environ).items():
+            sys.stderr.write(f"midstream: {variable} is no setting and is ignored. Is {meant} meant?\n")
+        # as `python -m` does: an agent is mostly a file where one is
+        sys.path.insert(0, str(Path.cwd()))
         _run(run(config, speed=speed, out=sys.stdout))
 
 

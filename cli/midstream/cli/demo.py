@@ -42,7 +42,11 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
     with _leaving_on(signal.SIGTERM, signal.SIGHUP), _server(port, database) as process:
         _say(stdout, f"The server is process {process.pid} at {url}, its database {database}.")
         _say(stdout, f"Join from a second terminal: make chat (or: midstream chat {url} {session_id})")
-        return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
+        code = asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
+        _say(
+            stdout, f"The server stops too. {database} keeps the conversation: the next demo goes on with it."
+        )
+        return code
 
 
 def _answers(port: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Literal, TypeAlias, get_type_hints
 
 import msgspec
@@ -129,6 +130,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         settings |= {name: value for name, value in overrides.items() if value is not None}
         return cls().changed(settings)
 
+    @classmethod
+    def misspelled(cls, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the ``MIDSTREAM_*`` variables that look like a setting's and are none, with that setting's.
+
+        They are no error: other programs may have such variables too.
+        """
+        known = [name.upper() for name in cls.__struct_fields__ if name != "limits"]
+        given = [name.removeprefix(ENV_PREFIX) for name in environ if name.startswith(ENV_PREFIX)]
+        near = {name: get_close_matches(name, known, 1, cutoff=0.75) for name in given if name not in known}
+        return {ENV_PREFIX + name: ENV_PREFIX + found[0] for name, found in near.items() if found}
+
     def changed(self, settings: Mapping[str, object]) -> Config:
         """Return a configuration with these settings in place of this one's.
 
@@ -173,7 +185,18 @@ def _checked(setting: str, value: object, expected: object, *, strict: bool = Tr
     try:
         return msgspec.convert(value, type=expected, strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(setting, f"is {value!r}. {error}.") from None
+        raise ConfigError(setting, f"is {value!r}. {_expectation(expected) or error}.") from None
+
+
+def _expectation(expected: object) -> str:
+    """Say in words what a setting may be, where its type says it; msgspec names types and not values."""
+    info = msgspec.inspect.type_info(expected)
+    if isinstance(info, msgspec.inspect.LiteralType):
+        return f"Expected one of {', '.join(map(str, info.values))}"
+    if isinstance(info, msgspec.inspect.IntType):
+        least = "" if info.ge is None else f" from {info.ge}"
+        return f"Expected an integer{least}{'' if info.le is None else f' to {info.le}'}"
+    return ""
 
 
 def _limits_from(given: Mapping[str, str]) -> Limits:

@@ -51,7 +51,7 @@ def _imported(spec: str, module: str, name: str) -> Agent:
         found: object = importlib.import_module(module)
     except ImportError as error:
         raise AgentUnavailable(
-            spec, f"{error}. Is the module's folder in PYTHONPATH, and all that it needs installed?"
+            spec, f"{error}. Is its file in this folder or in PYTHONPATH, and all that it needs installed?"
         ) from error
     except Exception as error:  # a module may raise anything
         raise AgentUnavailable(spec, f"importing {module} raised {type(error).__name__}: {error}") from error

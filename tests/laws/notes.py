@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from midstream.protocol.model import Turn as TurnEntity
     from midstream.server import Turn
     from midstream.server.sessions.draft import Draft
-    from midstream.server.sessions.writer import Place
+    from midstream.server.sessions.projection import Place
 
 
 class Note:
@@ -34,7 +34,7 @@ class Note:
 
         def fill(draft: Draft, running: TurnEntity) -> Place:
             sequence = draft.start_message("agent", visibility="internal", turn_id=running.turn_id)
-            return sequence, draft.add_part(sequence, TextPart(text="", state="streaming"))
+            return draft.place_of(sequence, draft.add_part(sequence, TextPart(text="", state="streaming")))
 
         return cls(writer, await writer.store(fill))
 
@@ -44,10 +44,10 @@ class Note:
 
     async def done(self) -> None:
         """End the text, and the message."""
-        sequence, number = self._place
+        sequence = self._place.message
 
         def fill(draft: Draft, _: TurnEntity) -> None:
-            part = draft.message(sequence).part(number)
+            part = draft.part_at(self._place)
             assert isinstance(part, TextPart)
             draft.put_part(sequence, structs.replace(part, state="done"))
             draft.close_message(sequence)

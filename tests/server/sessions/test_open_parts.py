@@ -66,7 +66,7 @@ async def test_a_call_of_an_abandoned_step_never_moves_the_call_of_the_next_try(
 
 @in_simulation
 async def test_the_end_of_a_text_that_ended_or_is_gone_is_harmless(street: Street) -> None:
-    """Input that was taken inside its block ended it, or abandon dropped it; leaving the block is no fault."""
+    """Input taken inside its block ended it, or abandon dropped it; to leave the block is no fault."""
     async with street.house() as house:
         await house.create()
         turn = await house.begin()

@@ -28,7 +28,7 @@ from midstream.protocol.model import (
 )
 from midstream.protocol.parts import check_part
 from midstream.protocol.transitions import check_update
-from midstream.server.sessions.projection import FinishedDraft, FinishedMessage, OpenMessage
+from midstream.server.sessions.projection import FinishedDraft, FinishedMessage, OpenMessage, Place
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -233,6 +233,32 @@ class Draft:
         part_id = part.part_id or self.ids.new("part")
         self._set(message, structs.replace(part, sequence=message.count, part_id=part_id), None)
         return message.count
+
+    def place_of(self, sequence: int, number: int) -> Place:
+        """Return the place of a part of a message that this draft has taken up."""
+        return Place(sequence, number, self.messages[sequence].part(number).part_id)
+
+    def part_if(self, place: Place) -> Part | None:
+        """Return a part, without taking its message up; None where it is gone or its message is done."""
+        message = self.messages.get(place.message)
+        base = self._projection.open.get(place.message)
+        try:
+            part = message.part(place.part) if message else base.live.part(place.part) if base else None
+        except IndexError:
+            return None
+        return part if part is not None and part.part_id == place.part_id else None
+
+    def part_at(self, place: Place) -> Part:
+        """Return a part for change.
+
+        Raises:
+            IllegalTransition: it is gone, or nothing of its message can change any more.
+
+        """
+        part = self.part_if(place)
+        if part is None:
+            raise IllegalTransition("part", place.part_id, "gone", "open")
+        return part
 
     def check_input(self, parts: Iterable[Part]) -> None:
         """Refuse what could not be written as a user's message; leaves the draft as it is.

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from midstream.protocol.model import Turn
     from midstream.protocol.values import Value
     from midstream.server.sessions.draft import Draft
-    from midstream.server.sessions.writer import Place, TurnWriter
+    from midstream.server.sessions.projection import Place
+    from midstream.server.sessions.writer import TurnWriter
 
 
 class TextStream:
@@ -67,17 +68,18 @@ class TextStream:
             await self._writer.append(self._place, whole)
 
     async def done(self, *, provider_metadata: ProviderMetadata | None = None) -> None:
-        """End the part; harmless when it has ended."""
+        """End the part; harmless when it has ended or is gone."""
         place = self._place
         if place is None:
             return
         self._code_points.end()
 
         def fill(draft: Draft, _: Turn) -> None:
-            part = cast("TextPart | ReasoningPart", draft.message(place[0]).part(place[1]))
-            metadata = part.provider_metadata if provider_metadata is None else provider_metadata
-            if is_open(part):
-                draft.put_part(place[0], structs.replace(part, state="done", provider_metadata=metadata))
+            part = cast("TextPart | ReasoningPart | None", draft.part_if(place))
+            if part is not None and is_open(part):
+                metadata = part.provider_metadata if provider_metadata is None else provider_metadata
+                ended = structs.replace(part, state="done", provider_metadata=metadata)
+                draft.put_part(place.message, ended)
 
         self._place = None
         await self._writer.show(fill)
@@ -134,12 +136,12 @@ class ToolCall:
         await self._move("failed", "waiting-model", error=error, preliminary=UNSET)
 
     async def _move(self, state: ToolState, phase: TurnPhase, **fields: object) -> None:
-        sequence, number = self.place
+        place = self.place
 
         def fill(draft: Draft, _: Turn) -> None:
-            part = cast("ToolPart", draft.message(sequence).part(number))
+            part = cast("ToolPart", draft.part_at(place))
             check("tool", part.tool_call_id, part.state, state)
-            draft.put_part(sequence, structs.replace(part, state=state, **fields))
+            draft.put_part(place.message, structs.replace(part, state=state, **fields))
             draft.set_phase(phase)
 
         await self._writer.store(fill)
@@ -189,10 +191,10 @@ class Action:
     ) -> None:
         given = {"state": state, "title": title, "description": description, "data": data}
         fields = {name: value for name, value in given.items() if value is not None}
-        sequence, number = self._place
+        place = self._place
 
         def fill(draft: Draft, _: Turn) -> None:
-            part = cast("ActionPart", draft.message(sequence).part(number))
-            draft.put_part(sequence, structs.replace(part, **fields))
+            part = cast("ActionPart", draft.part_at(place))
+            draft.put_part(place.message, structs.replace(part, **fields))
 
         await self._writer.store(fill)

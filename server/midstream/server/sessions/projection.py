@@ -7,7 +7,7 @@ for a delta, and :meth:`Projection.install` for a finished draft.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
     from midstream.protocol.model import Session, Turn
     from midstream.server.storage.records import InputRow, LoadedSession, StoredMessage
+
+
+class Place(NamedTuple):
+    """Where a part is, and which one it is: when it is dropped, another may come to be in its place."""
+
+    message: int
+    """The sequence of its message."""
+    part: int
+    """Its own."""
+    part_id: str
 
 
 class OpenMessage:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from midstream.protocol.model import Message
     from midstream.server.sessions.commands import Subscriber
     from midstream.server.sessions.loop import SessionLoop
-    from midstream.server.sessions.projection import FinishedDraft
+    from midstream.server.sessions.projection import FinishedDraft, Place
     from midstream.server.sessions.services import Services
     from midstream.server.storage.records import LoadedSession
 
@@ -124,7 +124,7 @@ class LoadedState:
 
     # Streamed text
 
-    def append(self, turn_id: str, sequence: int, part_sequence: int, text: str) -> bool:
+    def append(self, turn_id: str, place: Place, text: str) -> bool:
         """Take text for an open part; it is published with the next tick.
 
         Costs about 1 µs. Returns whether the producer should wait for :meth:`published`.
@@ -137,8 +137,13 @@ class LoadedState:
         """
         if not self.runs(turn_id):
             raise TurnEnded
+        sequence, part_sequence, part_id = place
         message = self.projection.open.get(sequence)
-        if message is None or not message.live.accepts(part_sequence):
+        if (
+            message is None
+            or not message.live.accepts(part_sequence)
+            or message.live.part_id(part_sequence) != part_id
+        ):
             raise IllegalTransition(
                 "stream", f"message {sequence}, part {part_sequence}", "done", "streaming"
             )

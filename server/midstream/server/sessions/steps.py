@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from midstream.protocol.model import Turn
     from midstream.protocol.values import Value
     from midstream.server.sessions.draft import Draft
-    from midstream.server.sessions.writer import Place, TurnWriter
+    from midstream.server.sessions.projection import Place
+    from midstream.server.sessions.writer import TurnWriter
 
 
 class Step:
@@ -178,7 +179,7 @@ class Step:
             sequence = draft.streaming() or draft.start_message("agent", turn_id=turn.turn_id)
             if can_append(part):
                 draft.set_phase("streaming")
-            return sequence, draft.add_part(sequence, part)
+            return draft.place_of(sequence, draft.add_part(sequence, part))
 
         return await (self._writer.store(fill) if stored else self._writer.show(fill))
 

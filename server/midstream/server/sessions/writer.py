@@ -16,11 +16,9 @@ from midstream.server.storage import rows
 if TYPE_CHECKING:
     from midstream.protocol.model import InteractionPart, InteractionRequest, InteractionType, ToolPart, Turn
     from midstream.server.sessions.draft import Draft
+    from midstream.server.sessions.projection import Place
 
 T = TypeVar("T")
-Place = tuple[int, int]
-"""The sequences of a message and of one of its parts."""
-
 _YIELD_EVERY = 64
 """Appends after which a producer lets others run, though nothing makes it wait."""
 
@@ -86,11 +84,13 @@ class TurnWriter:
 
     async def add_to_turn(self, part: Part) -> Place:
         """Commit an action: in the turn's streaming message, or in a message of its own."""
-        return await self.store(lambda draft, turn: turns.add_to_turn(draft, turn.turn_id, part))
+        return await self.store(
+            lambda draft, turn: draft.place_of(*turns.add_to_turn(draft, turn.turn_id, part))
+        )
 
     async def append(self, place: Place, text: str) -> None:
         """Append text to an open part; waits only when too much text waits, or to let others run."""
-        is_full = self._state.append(self.turn_id, *place, text)
+        is_full = self._state.append(self.turn_id, place, text)
         self._appends += 1
         if is_full:
             await self._state.published()
@@ -134,9 +134,7 @@ class TurnWriter:
                 sequence,
                 interaction_type=interaction_type,
                 request=timed,
-                tool=None
-                if tool is None
-                else (tool[0], cast("ToolPart", draft.message(tool[0]).part(tool[1]))),
+                tool=None if tool is None else (tool.message, cast("ToolPart", draft.part_at(tool))),
             )
             outcome = state.answer_of(interaction_id)
             await state.commit(draft)

@@ -42,6 +42,32 @@ async def test_a_block_is_drawn_when_it_is_finished() -> None:
     assert ended == "\nagent\n  Some text" + " " * 49 + "\n"
 
 
+async def test_one_empty_line_stands_between_blocks() -> None:
+    """Also before and after a list, a quote or a table."""
+    code = "```\none\n\n\ntwo\n```"
+    blocks = ("before", "- one\n- two", "> quoted", "| a |\n|---|\n| b |", code, "after")
+    shown = await drawn(Heading("agent"), Text("p", "text", "\n\n".join(blocks), done=True))
+    lines = [line.strip() for line in shown.split("\n")]
+    code_lines = ["", "one", "", "", "two", ""]  # with a margin of its own colour
+    expected = [
+        "before",
+        "",
+        "• one",
+        "• two",
+        "",
+        "▌ quoted",
+        "",
+        "a",
+        "─",
+        "b",
+        "",
+        *code_lines,
+        "",
+        "after",
+    ]
+    assert lines[1:-1] == ["agent", *expected]
+
+
 async def test_words_of_people_are_not_markdown() -> None:
     """What somebody typed is shown as it was typed."""
     assert "*text*" in await drawn(Heading("you"), Text("p", "text", "*text*", done=True))

@@ -9,9 +9,10 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.styles import Style
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Markdown
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text as Styled
 
 from midstream.cli.blocks import complete_blocks
@@ -37,6 +38,30 @@ _LINES_BELOW = 4
 """Lines that the input and the state need below what streams."""
 _LONGEST_REST = 4_000
 """Characters of an unfinished block that are drawn as Markdown; of a longer one, its end as it is."""
+
+
+class _Block:
+    """Markdown with one empty line between its blocks; rich puts more around lists, quotes and tables."""
+
+    def __init__(self, text: str) -> None:
+        self._markdown = Markdown(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        pending = begun = False
+        for line in console.render_lines(self._markdown, options):
+            if _is_gap(line):
+                pending = begun
+                continue
+            if pending:
+                yield Segment.line()
+            yield from line
+            yield Segment.line()
+            begun, pending = True, False
+
+
+def _is_gap(line: list[Segment]) -> bool:
+    """Say whether a line is empty, and not one of a block of code, which has a background."""
+    return not any(part.text.strip() or (part.style and part.style.bgcolor) for part in line)
 
 
 class TerminalScreen:
@@ -142,7 +167,7 @@ class TerminalScreen:
         if self._kind == "reasoning":
             return Padding(Styled(text.strip("\n"), style="dim italic"), (0, 0, 0, 2))
         if self._who == "agent":
-            return Padding(Markdown(text), (0, 0, 0, 2))
+            return Padding(_Block(text), (0, 0, 0, 2))
         return Padding(Styled(text.strip("\n")), (0, 0, 0, 2))
 
     def _message(self) -> ANSI:

@@ -62,3 +62,14 @@ async def test_a_newer_file_is_refused_and_left_as_it_was(tmp_path: Path) -> Non
     connection = apsw.Connection(str(path))
     assert user_version(connection) == SCHEMA_VERSION + 1
     connection.close()
+
+
+async def test_the_file_of_another_program_is_refused_and_gets_no_tables(tmp_path: Path) -> None:
+    """A path that was mistyped must not put conversations into somebody else's data."""
+    path = tmp_path / "theirs.db"
+    theirs = apsw.Connection(str(path))
+    theirs.execute("CREATE TABLE accounts (balance)")
+    with pytest.raises(DatabaseUnusable, match=r"'accounts'.*another program"):
+        await Database.open(path, migrate=migrate, inline=True)
+    assert tables(theirs).keys() == {"accounts"}
+    theirs.close()

@@ -117,11 +117,19 @@ CREATE INDEX inputs_queued ON inputs (session_no, accepted) WHERE state = 'queue
 """
 
 
+_STRANGERS = """
+SELECT name FROM sqlite_schema
+WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'owner' ORDER BY name LIMIT 1
+"""
+"""A table that stands in a file without a schema; the owner's is made apart from the schema."""
+
+
 def migrate(connection: apsw.Connection) -> None:
     """Create the tables in a new file. Runs inside the transaction that opens the database.
 
     Raises:
-        DatabaseUnusable: the file was written by a newer midstream; nothing was changed.
+        DatabaseUnusable: the file was written by a newer midstream, or belongs to another program;
+            nothing was changed.
 
     """
     (found,) = next(iter(connection.execute("PRAGMA user_version")))
@@ -132,5 +140,12 @@ def migrate(connection: apsw.Connection) -> None:
             "Start it with the version that wrote it, or a newer one.",
         )
     if found == 0:
+        strangers = [str(name) for (name,) in connection.execute(_STRANGERS)]
+        if strangers:
+            raise DatabaseUnusable(
+                connection.filename,
+                f"it holds the table {strangers[0]!r}, and no schema of midstream: it belongs to another "
+                "program. Give another path.",
+            )
         connection.execute(_TABLES)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -18,4 +18,5 @@ async def main() -> None:
         await server.closed()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -21,6 +21,21 @@ async def agent(turn):
 """An agent that stops in the middle of a sentence, for as long as it may."""
 
 
+DEAF = """
+import asyncio
+
+async def agent(turn):
+    async with turn.step() as step, step.text() as text:
+        await text.append("one two three")
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                pass
+"""
+"""An agent that cannot be cancelled."""
+
+
 async def test_a_piped_chat_is_answered_and_seen_by_who_follows(tmp_path: Path) -> None:
     """One serves, one chats, one follows; then the file has what both saw."""
     async with serving(tmp_path) as (server, url):
@@ -104,6 +119,25 @@ async def test_the_second_signal_ends_the_server_at_once(tmp_path: Path) -> None
         await server.until("Stopping")
         server.signal(signal.SIGINT)
         assert (await server.ended()).code == 128 + signal.SIGINT
+
+
+async def test_a_server_whose_agent_cannot_be_cancelled_ends_all_the_same(tmp_path: Path) -> None:
+    """The turn is interrupted, the file is left in good order, and the agent ends with the process."""
+    (tmp_path / "deaf.py").write_text(DEAF)
+    arguments = ("--agent", "deaf:agent", "--drain-seconds", "0")
+    async with (
+        serving(tmp_path, *arguments) as (server, url),
+        started("chat", url, "s", folder=tmp_path, typing=True) as chat,
+    ):
+        await chat.type("tell me")
+        await chat.until("one two three")
+        server.signal(signal.SIGTERM)
+        stopped = await server.ended()
+        assert stopped.code == 0, stopped
+        assert "1 task of the agent" in stopped.out
+    assert not (tmp_path / "chat.db-wal").exists()
+    async with started("inspect", "chat.db", "s", folder=tmp_path) as inspecting:
+        assert "runtime_interrupted" in (await inspecting.ended()).out
 
 
 async def test_a_port_and_a_database_belong_to_one_server(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LISTENING = "Listening on"
 """How the line begins that says where; who starts a server can wait for it."""
+HEED_SECONDS = 1
+"""How long tasks that an agent left get to heed their cancellation."""
 TAKEN_OVER = "Another process has taken the database over, so this server stopped."
 
 
@@ -36,17 +38,37 @@ async def serve(config: Config, *, speed: float, out: TextIO) -> None:
         server = Server(agent=agent_named(config.agent, speed=speed), config=config)
     except AgentUnavailable as error:
         raise CommandFailed(str(error), code=MISUSED) from error
-    try:
-        with _stop_signals() as stopped:
-            async with server.listen() as running:
-                what = f"agent {config.agent}, database {config.database}"
-                _say(out, f"{LISTENING} {running.url} ({what}). Ctrl-C stops it.")
-                if not await _told_to_stop(stopped, running):
-                    raise CommandFailed(TAKEN_OVER)
-                _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")
-                await running.drain()
-    except (ConfigError, StorageError) as error:
-        raise CommandFailed(str(error)) from error
+    with _stop_signals() as stopped:
+        try:
+            await _until_stopped(server, stopped, out)
+        except (ConfigError, StorageError) as error:
+            raise CommandFailed(str(error)) from error
+        if deaf := await _deaf_tasks():
+            # asyncio.run would wait for them for ever; all that the server had to do is done
+            many = "1 task" if deaf == 1 else f"{deaf} tasks"
+            _say(out, f"{many} of the agent would not be cancelled: it ends with this process.")
+            os._exit(0)
+
+
+async def _until_stopped(server: Server, stopped: asyncio.Event, out: TextIO) -> None:
+    async with server.listen() as running:
+        what = f"agent {server.config.agent}, database {server.config.database}"
+        _say(out, f"{LISTENING} {running.url} ({what}). Ctrl-C stops it.")
+        if not await _told_to_stop(stopped, running):
+            raise CommandFailed(TAKEN_OVER)
+        _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")
+        await running.drain()
+
+
+async def _deaf_tasks() -> int:
+    """Cancel every task that the agent left; return how many do not heed it."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if not left:
+        return 0
+    _, deaf = await asyncio.wait(left, timeout=HEED_SECONDS)
+    return len(deaf)
 
 
 async def _told_to_stop(stopped: asyncio.Event, running: RunningServer) -> bool:

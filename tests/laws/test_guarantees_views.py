@@ -238,8 +238,10 @@ async def test_g15_a_reader_that_does_not_read_costs_little_and_loses_nothing(wo
     assert quick.gaps == slow.gaps == []
     slow.tags.clear()
     slow.line.link.unstall("down")
+    await slow.line.until(lambda: "sync" in slow.tags)
+    await slow.read_all()  # what was missed is more than a page: the sync is a reset
     await scene.proves(slow)
-    assert slow.tags.count("sync") == 1
+    assert slow.tags == ["sync"]
 
 
 @in_world()

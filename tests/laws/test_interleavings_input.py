@@ -279,6 +279,21 @@ async def test_r19_an_answer_waits_behind_a_call_until_the_time_has_come(world: 
 
 
 @in_world()
+async def test_r19_what_was_answered_does_not_expire_with_what_was_not(world: World) -> None:
+    """Of two questions with a time, one is answered: when the time comes, only the other one expires."""
+    scene = await Scene.begin(world)
+    turn = await scene.turn()
+    await scene.approval(turn, expires_in=1.0)
+    await scene.approve()
+    await scene.approval(turn, expires_in=1.0)
+    reader = await scene.reader()
+    await pause(1.1)
+    await scene.proves(reader)
+    states = [state_of(part) for part in reader.replica.messages()[-1].parts]
+    assert [state[2] for state in states if state] == ["resolved", "expired"]
+
+
+@in_world()
 async def test_r27_two_clients_answer_at_once(world: World) -> None:
     """One answer wins, the other learns which; both replicas show the same outcome."""
     scene = await Scene.begin(world)

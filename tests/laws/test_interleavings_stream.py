@@ -210,6 +210,30 @@ async def test_r13_a_slow_client_loses_an_early_frame(world: World) -> None:
     assert "change" in reader.tags[1:]
 
 
+@in_world(outbox_bytes=4_096)
+async def test_r13_a_change_is_published_between_the_empty_outbox_and_the_sync(world: World) -> None:
+    """There is room for it again, but it comes after what was lost, so it waits for the sync too."""
+    scene = await Scene.begin(world)
+    text = await text_of(await step_of(scene))
+    reader = await scene.reader()
+    await clog(scene, reader)
+    reader.tags.clear()
+    await text.append("lost early")
+    await pause()
+    gate = world.database.hold("write", "before")
+    change = await scene.user.begin("sessions.update", {"session_id": "s", "title": "Between"})
+    await gate.reached()
+    reader.line.link.unstall("down")
+    await pause(1.0)
+    assert reader.line.link.down.held == 0
+    assert reader.tags == []
+    gate.open()
+    await change
+    await scene.proves(reader)
+    assert reader.tags == ["sync"]
+    assert reader.gaps == []
+
+
 @in_world()
 async def test_r15_only_internal_changes_happen(world: World) -> None:
     """Skips move the version and marks agree with it; nothing is shown, and pages count what is visible."""

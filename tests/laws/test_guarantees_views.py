@@ -241,7 +241,7 @@ async def test_g15_a_reader_that_does_not_read_costs_little_and_loses_nothing(wo
     await slow.line.until(lambda: "sync" in slow.tags)
     await slow.read_all()  # what was missed is more than a page: the sync is a reset
     await scene.proves(slow)
-    assert slow.tags == ["sync"]
+    assert (slow.tags[-1], slow.tags.count("sync")) == ("sync", 1)
 
 
 @in_world()

@@ -311,13 +311,14 @@ class Street:
         vfs: str | None = None,
         synchronous: Synchronous = "OFF",
         start: bool = True,
+        has_agent: bool = True,
     ) -> AsyncGenerator[House]:
         """Open a house, which is closed at the end unless it crashed; its agent is a puppet by default."""
         puppet = Puppet()
         database = await Database.open(
             self.path, migrate=migrate, inline=True, synchronous=synchronous, vfs=vfs
         )
-        agents = InProcessAgents(agent or puppet)
+        agents = InProcessAgents((agent or puppet) if has_agent else None)
         services = Services(
             database=database,
             clock=self.clock,

@@ -23,7 +23,10 @@ LISTENING = "Listening on"
 """How the line begins that says where; who starts a server can wait for it."""
 HEED_SECONDS = 1
 """How long tasks that an agent left get to heed their cancellation."""
-TAKEN_OVER = "Another process has taken the database over, so this server stopped."
+TAKEN_OVER = (
+    "Another process has taken the database over, or its file was deleted, moved or replaced, so this server"
+    " stopped."
+)
 
 
 async def serve(config: Config, *, speed: float, out: TextIO) -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from midstream.server.storage.errors import CommitFailed, DatabaseUnusable, ReadFailed, StorageError
+from midstream.server.storage.errors import (
+    CommitFailed,
+    DatabaseUnusable,
+    OwnershipLost,
+    ReadFailed,
+    StorageError,
+)
 from tests.disk import Disk, Fault
 from tests.server.storage.conftest import OpenDatabase
 from tests.server.storage.jobs import Job, Mode, insert, outcome, stored, write_together
@@ -178,9 +184,10 @@ async def test_a_vanished_file_is_not_replaced_by_an_empty_one(
         connection.close(force=True)
         path.unlink()
 
-    for job in (vanish, insert(1)):
-        with pytest.raises(CommitFailed):
-            await database.write(job)
+    with pytest.raises(CommitFailed):
+        await database.write(vanish)
+    with pytest.raises(OwnershipLost):
+        await database.write(insert(1))
     assert not [file for file in path.parent.iterdir() if file.name == "a.db"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -121,6 +122,24 @@ async def test_an_owner_whose_generation_is_gone_never_writes_again(
     assert await database.read(stored) == [1]
 
 
+@pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
+async def test_an_owner_whose_file_is_gone_never_writes_again(
+    open_database: OpenDatabase, path: Path, fate: str
+) -> None:
+    """What went into a file without a name would be lost with the process; the error says what happened."""
+    database = await open_database()
+    await database.write(insert(1))
+    befall(path, fate)
+    for number in (2, 3):
+        with pytest.raises(OwnershipLost, match="deleted, moved or replaced"):
+            await database.write(insert(number))
+    if fate == "moved":
+        befall(path, "moved back")
+        with pytest.raises(OwnershipLost):
+            await database.write(insert(4))
+    assert await database.read(stored) == [1]
+
+
 async def test_a_deleted_lock_file_does_not_make_two_owners(open_database: OpenDatabase, path: Path) -> None:
     """The lock file is deleted and another owner comes: it writes, the first one cannot."""
     first = await open_database()
@@ -169,6 +188,19 @@ async def test_a_killed_owner_keeps_every_acknowledged_write(open_database: Open
         await database.close()
         assert acknowledged <= set(there)
         assert len(there) == len(set(there))
+
+
+def befall(path: Path, fate: str) -> None:
+    """Do to a database file what a person may do by mistake."""
+    other = path.with_name("other.db")
+    if fate == "deleted":
+        path.unlink()
+    elif fate == "moved":
+        path.replace(other)
+    else:
+        if fate == "replaced":
+            shutil.copy(path, other)
+        other.replace(path)
 
 
 def write(path: Path, text: bytes) -> None:

@@ -63,7 +63,7 @@ def run_batch(connection: apsw.Connection, generation: int, jobs: Sequence[Work]
         connection.execute("COMMIT")
     except OwnershipLost as lost:
         _roll_back(connection)
-        return [Failed(OwnershipLost(lost.ours, lost.found)) for _ in jobs]
+        return [Failed(lost.again()) for _ in jobs]
     except Exception as cause:  # noqa: BLE001 - whatever broke the transaction, every caller must hear of it
         _roll_back(connection)
         return [Failed(CommitFailed(cause)) for _ in jobs]

@@ -17,11 +17,12 @@ from midstream.server.storage.connection import Place, begin_wal, is_idle, refre
 from midstream.server.storage.errors import (
     CommitFailed,
     DatabaseUnusable,
+    FileLost,
     OwnershipLost,
     ReadFailed,
     StorageError,
 )
-from midstream.server.storage.owner import OwnerLock, claim
+from midstream.server.storage.owner import OwnerLock, claim, identity
 
 
 class Writer:
@@ -32,6 +33,7 @@ class Writer:
         self._place = place
         self._lock = lock
         self._connection: apsw.Connection | None = connection
+        self._file = identity(place.path)
         self._lost: OwnershipLost | None = None
 
     @classmethod
@@ -60,8 +62,11 @@ class Writer:
 
     def run(self, jobs: Sequence[Work]) -> list[Outcome]:
         """Commit the jobs as one batch; afterwards no transaction is open."""
+        if self._lost is None and identity(self._place.path) != self._file:
+            self._lost = FileLost(self._place.path, self.generation)
         if self._lost is not None:
-            return [Failed(OwnershipLost(self._lost.ours, self._lost.found)) for _ in jobs]
+            lost = self._lost
+            return [Failed(lost.again()) for _ in jobs]
         try:
             connection = self._connected()
         except (apsw.Error, StorageError) as cause:

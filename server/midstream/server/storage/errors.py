@@ -55,7 +55,7 @@ class ReadFailed(StorageError):
 
 
 class OwnershipLost(StorageError):
-    """Another process has opened the database since; this one may never write to it again."""
+    """The database is another process's now, or gone; this one may never write to it again."""
 
     code = "ownership_lost"
 
@@ -68,6 +68,30 @@ class OwnershipLost(StorageError):
         )
         self.ours = ours
         self.found = found
+
+    def again(self) -> OwnershipLost:
+        """Return an equal error, for the next caller."""
+        return OwnershipLost(self.ours, self.found)
+
+
+class FileLost(OwnershipLost):
+    """The path names another file than the one that this process opened, or none."""
+
+    def __init__(self, path: Path, ours: int) -> None:
+        """Name the path, and this owner's generation."""
+        StorageError.__init__(
+            self,
+            f"{path} is not the file any more that this process opened: it was deleted, moved or replaced."
+            " Nothing was written: it would be lost with this process. Stop this process, put the file right,"
+            " and start again.",
+        )
+        self.path = path
+        self.ours = ours
+        self.found = None
+
+    def again(self) -> FileLost:
+        """Return an equal error, for the next caller."""
+        return FileLost(self.path, self.ours)
 
 
 class DatabaseLocked(StorageError):

@@ -2,7 +2,9 @@
 
 The lock keeps a second process out at once, and dies with its holder. It cannot protect a file that was
 reached by another name or whose lock file was deleted, so each opening also raises a number
-in the database itself, and every batch of writes checks that number in its own transaction.
+in the database itself, and every batch of writes checks that number in its own transaction. And where
+the path names another file than the one that was opened, or none, what is written would be lost with
+the process: so that is checked too.
 """
 
 from __future__ import annotations
@@ -65,6 +67,15 @@ class OwnerLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file of this name from every other that is there; None where there is none."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def claim(connection: apsw.Connection, migrate: Callable[[apsw.Connection], None]) -> int:

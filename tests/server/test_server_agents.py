@@ -40,3 +40,14 @@ async def test_an_agent_can_say_that_an_error_is_of_the_session(tmp_path: Path) 
 
     found = await errors_of(agent, tmp_path / "chat.db")
     assert found == [("session", "quota", "This conversation has used its quota.")]
+
+
+async def test_an_agent_that_raises_what_closes_a_coroutine_fails_its_turn(tmp_path: Path) -> None:
+    """A generator that it throws about may raise it; the turn must not run for ever."""
+
+    async def agent(turn: Turn) -> None:
+        del turn
+        raise GeneratorExit
+
+    found = await errors_of(agent, tmp_path / "chat.db")
+    assert [code for _, code, _ in found] == ["agent_failed"]

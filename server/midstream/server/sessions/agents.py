@@ -256,6 +256,7 @@ class InProcessAgents:
         """Run the agent; return how it failed, if it did. What it raises never gets further."""
         if self._agent is None:
             return TurnFailed("no_agent", "No agent serves this session.")
+        task = asyncio.current_task()
         try:
             running: object = self._agent(turn)
             if not inspect.isawaitable(running):
@@ -269,10 +270,19 @@ class InProcessAgents:
                 raise
             # the agent was not stopped: something that it awaited was cancelled
             return TurnFailed("agent_failed", "The agent cancelled itself.")
-        except (KeyboardInterrupt, GeneratorExit):
-            raise  # meant for the process, or for this task
-        except BaseException as error:  # noqa: BLE001  # sys.exit too: nothing an agent does ends the server
+        except BaseException as error:  # sys.exit too: nothing an agent does ends the server
+            if isinstance(error, KeyboardInterrupt):
+                raise  # meant for the process
+            if isinstance(error, GeneratorExit) and _current_task() is not task:
+                raise  # this coroutine is being closed, and may await nothing any more
             return _failure(error)
+        return None
+
+
+def _current_task() -> asyncio.Task[object] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs
         return None
 
 

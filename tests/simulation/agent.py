@@ -14,8 +14,8 @@ from midstream.protocol.values import Value
 from midstream.server import Action, Approval, Step, TextStream, ToolCall, Turn, TurnFailed
 from tests.simulation.script import STEP_ACTS, parsed
 
-WORDS = ("yes ", "no ", "naïve ", "日本 ", "🙂", "\n", '"quoted" ', "a", "word ", "another ")
-PAUSES = (0.0, 0.0, 0.0, 0.001, 0.01, 0.05, 0.5)
+WORDS = ("yes ", "no ", "naïve ", "日本 ", "🙂", "\n", '"quoted" ', "a", "word ", "long " * 30)
+PAUSES = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.7)
 KIB = 1024
 
 
@@ -209,6 +209,8 @@ class StepScene:
             self.texts.append(("reasoning" if name == "think" else "text", written))
         elif name == "both":
             await self._both(number)
+        elif name == "mix":
+            await self._mix(number)
         elif name in {"stream", "bad", "open"}:
             await self._streamed_tool(name, number)
         elif name in {"tool", "big", "hold"}:
@@ -251,6 +253,13 @@ class StepScene:
                 thought += await self.stream(thinking, 1)
                 said += await self.stream(text, 1)
         self.texts += [("reasoning", thought), ("text", said)]
+
+    async def _mix(self, deltas: int) -> None:
+        """Let a tool be committed while a text streams on before and after it."""
+        async with self._step.text() as text:
+            written = await self.stream(text, deltas)
+            await self._whole_tool("tool", 1)
+            self.texts.append(("text", written + await self.stream(text, deltas)))
 
     async def _streamed_tool(self, name: str, pieces: int) -> None:
         call = await self._step.tool("search", title="Search")

@@ -99,16 +99,40 @@ def simulate(
 
     With `record`, the outcome has the trace in words, and so have the notes of an error.
     """
+    with simulation(
+        seed,
+        max_virtual_seconds=max_virtual_seconds,
+        max_steps=max_steps,
+        tasks_may_be_left=tasks_may_be_left,
+        record=record,
+    ) as loop:
+        result = loop.run_until_complete(scenario(loop))
+        loop.settle()
+        return Outcome(
+            result, loop.trace_digest(), loop.steps, loop.time() - START, tuple(loop.journal or ())
+        )
+
+
+@contextmanager
+def simulation(
+    seed: int,
+    *,
+    max_virtual_seconds: float = DAY,
+    max_steps: int = 1_000_000,
+    tasks_may_be_left: bool = False,
+    record: bool = False,
+) -> Generator[SimLoop]:
+    """Give the loop of a simulation, to be run as often as wanted; at the end it is checked and closed.
+
+    Raises, when the context is left, what `run` raises.
+    """
     with _quiet(seed):
         loop = SimLoop(seed, record=record)
         loop.max_steps = max_steps
         loop.max_time = START + max_virtual_seconds
         try:
-            result = loop.run_until_complete(scenario(loop))
+            yield loop
             loop.settle()
-            outcome = Outcome(
-                result, loop.trace_digest(), loop.steps, loop.time() - START, tuple(loop.journal or ())
-            )
             _check(loop, tasks_may_be_left=tasks_may_be_left)
         except BaseException as error:
             error.add_note(f"simulation: seed {seed}, time {loop.time():.6f}, step {loop.steps}")
@@ -119,7 +143,6 @@ def simulate(
             raise
         finally:
             _dispose(loop)
-        return outcome
 
 
 def divergence(scenario: Callable[[SimLoop], Coroutine[Any, Any, object]], seed: int) -> str | None:

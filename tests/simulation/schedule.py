@@ -207,6 +207,17 @@ def doom(world: World, rng: Random) -> None:
     world.backend.arm(rng.choice([0, 0, 1, 2, 5]), fate)
 
 
+def ambush(world: World, rng: Random) -> None:
+    """Something happens in the middle of a stream."""
+    event = EVENTS[
+        rng.choice(
+            ["crash", "crash", "cut", "half-open", "stall", "leave", "switch", "die", "restart", "stop"]
+        )
+    ][1]
+    happening = Random(rng.random())
+    world.at_delta(rng.choice([1, 2, 5, 20]), lambda: event(world, happening))
+
+
 def restart(world: World, rng: Random) -> None:
     """The server is stopped in good order, and started again."""
     world.backend.stop(drain=rng.random() < 0.5)
@@ -244,6 +255,7 @@ EVENTS: Final[dict[str, tuple[float, Event]]] = {
     "crash": (1.2, crash),
     "doom": (1.5, doom),
     "restart": (0.8, restart),
+    "ambush": (3, ambush),
 }
 """Everything that can happen, and how often it does."""
 

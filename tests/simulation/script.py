@@ -11,6 +11,7 @@ from typing import Final
 STEP_ACTS: Final = {
     "text": 8,  # so many deltas of text
     "think": 8,  # so many deltas of reasoning
+    "mix": 4,  # so many deltas, a tool, and as many again of the same text
     "both": 6,  # deltas of a text and a reasoning in turn
     "stream": 5,  # a tool whose input is streamed in so many pieces
     "tool": 3,  # a tool with so many preliminary outputs

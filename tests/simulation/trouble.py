@@ -60,10 +60,11 @@ class Trouble:
             self._for_a_while(f"stalls link {link.index} {direction}", partial(link.unstall, direction), rng)
 
     def slow(self, host: Host, rng: Random) -> None:
-        """Make a link slow for good."""
+        """Make a link slow for a while."""
         for link in self._some_link(host, rng):
-            self._diary.note("network", f"slows link {link.index} down")
             link.reshape(Shape((0.05, 1.0), rng.choice([None, 2_000.0]), 4_096, 0.5))
+            quick = partial(link.reshape, self._network.shape)
+            self._for_a_while(f"slows link {link.index} down", quick, rng)
 
     def partition(self, host: Host, rng: Random) -> None:
         """Cut a host off for a while, from new connections too."""

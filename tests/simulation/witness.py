@@ -6,6 +6,7 @@ changes again, and nothing of an ended turn comes after its end. And, strongest:
 replica that shows it sets what every other one must show, by whichever way it came there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,12 +110,14 @@ class Witness:
         highest: by session, the highest version that anybody has seen.
         gaps: by reason, how many gaps there were.
         replicas: by host and session, the replica that was made last.
+        ambushes: what is to happen when so many more deltas were seen.
     """
 
     def __init__(self, diary: Diary) -> None:
         self.highest: dict[str, int] = {}
         self.gaps: dict[str, int] = {}
         self.replicas: dict[tuple[str, str], WatchedReplica] = {}
+        self.ambushes: list[tuple[int, Callable[[], None]]] = []
         self._diary = diary
         self._shown: dict[tuple[str, int], Shown] = {}
         self._epochs: dict[tuple[str, str], tuple[int, int]] = {}
@@ -141,6 +144,8 @@ class Witness:
             self.gaps[outcome.reason] = self.gaps.get(outcome.reason, 0) + 1
         if not isinstance(outcome, Applied):
             return
+        if self.ambushes and any(isinstance(change, Appended) for change in outcome.changes):
+            self._spring()
         self._versions(replica)
         if any(isinstance(change, TurnChanged) for change in outcome.changes):
             self._turns(replica)
@@ -152,6 +157,14 @@ class Witness:
     def ended(self, turn_id: str) -> Turn | None:
         """Return a turn as somebody saw it ended."""
         return self._ended_turns.get(turn_id)
+
+    def _spring(self) -> None:
+        """Count a delta, and begin what was to happen at it."""
+        counted = [(deltas - 1, happen) for deltas, happen in self.ambushes]
+        self.ambushes = [(deltas, happen) for deltas, happen in counted if deltas > 0]
+        for deltas, happen in counted:
+            if deltas <= 0:
+                happen()
 
     def _watch(self, replica: WatchedReplica) -> WatchedReplica:
         replica.witness = self

@@ -3,8 +3,9 @@
 import asyncio
 import traceback
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
 from random import Random
 
@@ -94,6 +95,7 @@ class World:
         )
         self._scene = Scene(loop, self.diary, self.oracle, self.witness, knobs, loop.seed)
         self._supervisor: asyncio.Task[None] | None = None
+        self._context = copy_context()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -124,6 +126,14 @@ class World:
         visitor = self.visitors[name] = (Stranger if stranger else Person)(self._scene, name, wish)
         visitor.start()
         return visitor
+
+    def at_delta(self, deltas: int, happen: Callable[[], None]) -> None:
+        """Let something happen in the middle of a stream: just after so many more deltas were seen."""
+
+        def spring() -> None:
+            self.loop.call_soon(happen, context=self._context)
+
+        self.witness.ambushes.append((deltas, spring))
 
     def judge(self) -> None:
         """Raise what was complained of so far, and errors that nobody handled.
@@ -159,6 +169,7 @@ class World:
     async def _come_to_rest(self) -> None:
         """End all faults, answer all questions, and wait until nothing moves any more."""
         self.diary.note("world", "faults end")
+        self.witness.ambushes.clear()
         self.trouble.end()
         self.backend.disarm()
         judge = self.invite("judge", Wish(limit=200, include_internal=True))
@@ -229,17 +240,24 @@ class World:
                     self.diary.complain(
                         f"{visitor.name}'s {session_id} rests at version {mine.version}, not {right.version}"
                     )
-        following = Counter(
-            session_id
-            for visitor in self.visitors.values()
-            for session_id in visitor.entered
-            if visitor.is_live(session_id)
-        )
-        registry = self.instruments.registry
-        if registry is not None and registry.subscribers != following:
-            self.diary.complain(
-                f"followed are {following}, the server's subscriptions {registry.subscribers}"
+        await self._look_for_leaks()
+
+    async def _look_for_leaks(self) -> None:
+        """See that the server has the subscriptions that are followed, once it has noticed who is gone."""
+        following, there = Counter[str](), dict[str, int]()
+        for _ in range(5):
+            following = Counter(
+                session_id
+                for visitor in self.visitors.values()
+                for session_id in visitor.entered
+                if visitor.is_live(session_id)
             )
+            registry = self.instruments.registry
+            there = {} if registry is None else registry.subscribers
+            if there == following:
+                return
+            await asyncio.sleep(self.knobs.heartbeat_ms / 1000)
+        self.diary.complain(f"followed are {following}, the server's subscriptions are {there}")
 
     async def _end(self) -> None:
         """End the visitors, see the server let go of everything, and end it too."""

@@ -43,6 +43,7 @@ class ServerProcess:
         agent: str,
         *,
         die_at: str = "",
+        journal: Path | None = None,
         **settings: Any,  # noqa: ANN401  # of Config
     ) -> ServerProcess:
         """Start a server on a database.
@@ -61,7 +62,7 @@ class ServerProcess:
             stdin=PIPE,
             stdout=PIPE,
             cwd=ROOT,
-            env={**os.environ, "DIE_AT": die_at},
+            env={**os.environ, "DIE_AT": die_at, "JOURNAL": str(journal or "")},
         )
         server = cls(process)
         server._reading = asyncio.create_task(server._read(), name="child's output")

@@ -46,7 +46,8 @@ async def test_what_an_agent_is_given_is_its_own(street: Street) -> None:
     """What it changes in it changes nothing for anybody else."""
     async with street.house() as house:
         await house.create()
-        recorder = await house.subscribe()
+        recorder, early = await house.subscribe(), await house.subscribe()
+        house.registry.leave("s", early)
         await house.prompt("a", DataPart(data_type="d", data={"n": 1}))
         turn = await house.puppet.next()
         async with turn.step() as step:
@@ -59,7 +60,7 @@ async def test_what_an_agent_is_given_is_its_own(street: Street) -> None:
                 assert isinstance(part.data, dict)
                 part.data["n"] = 2
         late = await house.subscribe()
-        for reader in (recorder, late, await house.resume(recorder)):
+        for reader in (recorder, late, await house.resume(early)):
             for message in await house.equal(reader):
                 assert [part["data"] for part in parts_of(message)] == [{"n": 1}]
 
@@ -69,7 +70,9 @@ async def test_steering_input_is_taken_between_steps_and_answered_below(street: 
     """In order, and not what was sent to be queued; with none there is nothing."""
     async with street.house() as house:
         recorder, turn = await begin(house)
+        version = recorder.replica.version
         assert await turn.take_inputs() == []
+        assert recorder.replica.version == version
         async with turn.step() as step, step.text() as text:
             await text.append("first")
         for name in ("b", "c"):

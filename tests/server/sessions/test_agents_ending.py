@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple, cast
 
 import pytest
@@ -200,6 +200,7 @@ async def test_an_agent_that_swallows_its_stop_writes_nothing_more(street: Stree
                 await write()
             except TurnEnded as error:
                 refused.append(type(error).__name__)
+        await text.append("and to the end")
 
     async with street.house(stubborn) as house:
         await house.create()
@@ -220,23 +221,26 @@ async def test_an_agent_that_swallows_its_stop_writes_nothing_more(street: Stree
 
 @in_simulation
 async def test_agents_that_do_not_end_do_not_hold_up_the_end_of_the_server(street: Street) -> None:
-    """They are cancelled, and after a second left alone."""
-    stubborn = asyncio.Event()
+    """They are cancelled once more, and after a second left alone."""
+    for ignored, seconds in ((0, 0), (1, 0), (5, 1)):
+        times = iter(range(ignored))
+        released = asyncio.Event()
 
-    async def agent(turn: Turn) -> None:
-        while not stubborn.is_set():
-            try:
-                await stubborn.wait()
-            except asyncio.CancelledError:
-                continue
+        async def agent(turn: Turn, times: Iterator[int] = times, released: asyncio.Event = released) -> None:
+            while not released.is_set():
+                try:
+                    await released.wait()
+                except asyncio.CancelledError:
+                    if next(times, None) is None:
+                        raise
 
-    async with street.house(agent) as house:
-        await house.create()
-        await house.prompt("a")
-        start = street.loop.time()
-        await house.agents.finished(5)
-        assert street.loop.time() - start == pytest.approx(5)
-        await house.registry.stop()
-        await house.agents.close()
-        assert street.loop.time() - start < 10
-        stubborn.set()
+        async with street.house(agent) as house:
+            await house.create(f"s{ignored}")
+            await house.prompt("a", session_id=f"s{ignored}")
+            start = street.loop.time()
+            await house.agents.finished(5)
+            assert street.loop.time() - start == pytest.approx(5)
+            await house.registry.stop()
+            await house.agents.close()
+            assert street.loop.time() - start == pytest.approx(5 + seconds)
+            released.set()

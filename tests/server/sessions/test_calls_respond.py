@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+
+import pytest
 
 from midstream.protocol import calls
-from midstream.protocol.errors import MidstreamError
+from midstream.protocol.errors import LimitExceeded, MidstreamError
+from midstream.protocol.limits import Limits
 from midstream.protocol.model import (
     ApprovalResponse,
     QuestionResponse,
     ToolPart,
 )
+from midstream.server.sessions.services import Settings
 from tests.server.sessions.house import Street, in_simulation, refusal
 
 APPROVED = ApprovalResponse(decision="approved")
@@ -120,3 +125,22 @@ async def test_an_answer_that_does_not_fit_is_refused_and_leaves_it_pending(stre
         assert (error.code, error.details) == ("not_found", {"kind": "interaction", "id": "never"})
         await house.respond(name, APPROVED)
         assert (await asking).approved
+
+
+@in_simulation
+async def test_no_limit_keeps_an_interaction_from_expiring(street: Street) -> None:
+    """The message was full when it was asked, and its end makes it longer; an end must not fail."""
+    limit = 2_000
+    async with street.house(settings=Settings(limits=Limits(message_bytes=limit))) as house:
+        await house.create()
+        for length in range(limit, 0, -4):
+            turn = await house.begin(f"m{length}")
+            async with turn.step() as step:
+                with suppress(LimitExceeded):
+                    await step.data("filler", "x" * length)
+                    approval = await turn.ask_approval(title="?", expires_in=1)
+                    assert approval.status == "expired"
+                    assert (await house.complete(turn)).state == "completed"
+                    return
+            await house.complete(turn)
+        pytest.fail("no message was short enough")

@@ -73,8 +73,9 @@ def is_repeat(part: InteractionPart, response: InteractionResponse, subject: str
 
 
 def expire(draft: Draft, sequence: int, part: InteractionPart) -> None:
-    """End an interaction whose time has come."""
-    _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
+    """End an interaction whose time has come; like every end, no limit hinders it."""
+    with draft.without_limits():
+        _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
 
 
 def pending(projection: Projection) -> list[tuple[Message, InteractionPart]]:

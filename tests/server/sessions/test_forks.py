@@ -298,3 +298,25 @@ async def test_a_fork_that_dies_half_way_leaves_nothing(street: Street) -> None:
         await asyncio.sleep(10)
         made = await house.call(calls.SessionResult, "sessions.fork", params)
         assert made.session.message_count >= 300
+
+
+@in_simulation
+async def test_a_fork_does_not_hold_up_the_end_of_the_server(street: Street) -> None:
+    """It may be long: it is given up between two batches, its caller told, and the next process clean."""
+    params = calls.ForkParams(session_id="s", new_session_id="f", key="k")
+    async with street.house() as house:
+        await house.create()
+        for number in range(300):
+            await house.prompt(f"m{number}", delivery="interrupt")
+        answer = house.post("sessions.fork", params)
+        while (await house.database.read(tables))["sessions"] == 1:
+            pass
+        await house.registry.stop()
+        error = await answer
+        assert isinstance(error, MidstreamError)
+        assert (error.code, error.retryable) == ("unavailable", True)
+    async with street.house() as house:
+        await asyncio.sleep(10)
+        assert (await house.database.read(tables))["sessions"] == 1
+        made = await house.call(calls.SessionResult, "sessions.fork", params)
+        assert made.session.message_count >= 300

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol import calls
+from midstream.protocol.errors import Unavailable
 from midstream.protocol.model import Message, Origin
 from midstream.protocol.transitions import is_open
 from midstream.server.sessions.directory import (
@@ -57,6 +58,11 @@ class Forks:
         self._services = services
         self._loop_of = loop_of
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Give up the forks that are being made, each behind its present batch: the server stops."""
+        self._stopping = True
 
     async def fork(self, command: Command) -> msgspec.Struct:
         """Copy a session up to and with a message, or all of it.
@@ -65,6 +71,7 @@ class Forks:
             NotFound: there is no such session or message.
             AlreadyExists: the new id is taken, or was.
             IdempotencyConflict: the key was used with other content.
+            Unavailable: the server stops.
 
         """
         params = cast("calls.ForkParams", command.params)
@@ -125,6 +132,8 @@ class Forks:
         view = View(session_no=source.session_no, session_id=source.session.session_id)
         start = source.first
         while start <= source.last:
+            if self._stopping:
+                raise Unavailable("The server stops, so nothing was copied. Send the call again in a moment.")
             end = min(start + _BATCH - 1, source.last)
             read = partial(messages.span, view=view, start=start, end=end, max_bytes=_BATCH_BYTES)
             found = await snapshot.read(read)

@@ -66,6 +66,7 @@ class Registry:
     async def stop(self) -> None:
         """End every running turn as interrupted, and unload everything. Later calls are refused."""
         self._stopping = True
+        self._forks.stop()
         await asyncio.gather(*(loop.stop() for loop in list(self._loops.values())))
         for task in list(self._reloads.values()):
             task.cancel()

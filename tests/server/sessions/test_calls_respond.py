@@ -131,9 +131,9 @@ async def test_no_limit_keeps_an_interaction_from_expiring(street: Street) -> No
     limit = 2_000
     async with street.house(settings=Settings(limits=Limits(message_bytes=limit))) as house:
         await house.create()
+        statuses: list[str] = []
         for length in range(limit, 0, -4):
             turn = await house.begin(f"m{length}")
-            statuses: list[str] = []
             async with turn.step() as step:
                 with suppress(LimitExceeded):
                     await step.data("filler", "x" * length)

@@ -6,19 +6,29 @@ import json
 from typing import TYPE_CHECKING, cast
 
 import pytest
+import rfc8785
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from midstream.protocol.codec import JSON, MSGPACK
 from midstream.protocol.digest import canonical, content_hash, message_digest
 from midstream.protocol.errors import InvalidRequest
 from midstream.protocol.model import Message
-from tests.protocol.strategies import struct, values
+from tests.protocol.strategies import integers, struct, values
 
 if TYPE_CHECKING:
     import msgspec
 
     from midstream.protocol.values import Value
+
+
+names = st.text(st.characters(max_codepoint=0x7F), max_size=4)
+plain = st.recursive(
+    st.none() | st.booleans() | integers | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+)
+"""Values without floats, whose keys are ASCII."""
 
 
 @given(value=values)
@@ -27,6 +37,22 @@ def test_the_canonical_form_is_json_of_the_same_value(value: Value) -> None:
     again = json.loads(canonical(value), parse_int=float)  # as ECMAScript reads numbers
     assert again == value
     assert canonical(again) == canonical(value)
+
+
+@given(value=values | plain)
+def test_the_canonical_form_is_that_of_rfc_8785(value: Value) -> None:
+    """Whichever encoder writes it."""
+    assert canonical(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["".join(map(chr, range(0x100))), "\u2028\u2029\ud7ff\ue000\uffff\U0001f600", '\\"/\x7f\x80']
+)
+def test_text_is_escaped_as_rfc_8785_says_alone_in_lists_and_as_a_key(text: str) -> None:
+    """Control characters, quotes and backslashes, and nothing else."""
+    written: list[Value] = [text, [text, 1], {"a": text}, {text: 1, "\U0001f600": 2, "\uffff": 3}]
+    for value in written:
+        assert canonical(value) == rfc8785.dumps(value)
 
 
 @given(value=values)

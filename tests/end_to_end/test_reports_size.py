@@ -55,7 +55,10 @@ async def test_clients_that_never_read_while_a_million_deltas_flow_cost_bounded_
     assert isinstance(turn_id, str)
     await until_ended(reader, turn_id)
     _, most = server.memory()
-    await server.until(lambda: sum(line["event"] == "cutting" for line in server.logged) == SLEEPERS)
+    await server.until(lambda: len(server.logged) == SLEEPERS)
+    assert {line["event"] for line in server.logged} == {"cutting"}
+    assert len({line["connection_id"] for line in server.logged}) == SLEEPERS
+    assert not any("turn_id" in line or "session_id" in line for line in server.logged)
     said = reader.replica.messages()[-1]
     assert sum(len(part.text) for part in said.parts if isinstance(part, TextPart)) == 4 * DELTAS
     assert (reader.gaps, reader.tags.count("sync")) == ([], 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -62,6 +63,8 @@ class Peer:
         self._websocket = websocket
         self._office = office
         self._loop = asyncio.get_running_loop()
+        # what a session or another connection plans here is logged as this connection's all the same
+        self._context = copy_context()
         self._flush_planned = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -147,7 +150,7 @@ class Peer:
     def _plan_flush(self) -> None:
         if not self._flush_planned:
             self._flush_planned = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush, context=self._context)
 
     def _flush(self) -> None:
         self._flush_planned = False
@@ -182,7 +185,9 @@ class Peer:
                 return  # it looks again when it fires
             self._timer.cancel()
         self._timer_at = deadline
-        self._timer = self._loop.call_later(max(deadline - now, _LEAST_DELAY), self._on_timer)
+        self._timer = self._loop.call_later(
+            max(deadline - now, _LEAST_DELAY), self._on_timer, context=self._context
+        )
 
     def _on_timer(self) -> None:
         self._timer = None

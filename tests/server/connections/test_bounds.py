@@ -129,18 +129,3 @@ def test_a_prompt_has_the_parts_of_a_user_and_some_content(params: PromptParams,
     with pytest.raises(InvalidRequest) as caught:
         check(params, Limits())
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("limits", "limit"),
-    [
-        (Limits(parts=1), "parts"),
-        (Limits(part_bytes=500), "part_bytes"),
-        (Limits(message_bytes=1_500), "message_bytes"),
-    ],
-)
-def test_a_prompt_is_limited_in_parts_and_bytes(limits: Limits, limit: str) -> None:
-    """Many parts, one long part, and long parts together each have a limit."""
-    with pytest.raises(LimitExceeded) as caught:
-        check(prompt(text("x" * 1_000), text("x" * 1_000)), limits)
-    assert caught.value.details["limit"] == limit

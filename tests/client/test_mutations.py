@@ -53,6 +53,31 @@ def test_a_new_message_is_told_whole_then_its_turn_then_the_session() -> None:
     assert {m.revision for m in mutations} == {conversation.version}
 
 
+def test_a_message_that_lost_a_part_is_told_whole() -> None:
+    """Where a sync joins an abandoned step and what came after it, the new parts do not say what is gone."""
+    conversation = Conversation()
+    conversation.user("hi")
+    conversation.agent("a try")
+    replica = synced(conversation)
+    message, version = conversation.messages[-1], conversation.version
+    again = TextPart(part_id="again", sequence=1, text="another", state="streaming")
+    entry = MessageEntry(
+        message_id=message.message_id,
+        sequence=message.sequence,
+        revision=version + 2,
+        updated_at=message.updated_at,
+        part_count=1,
+        parts=[again],
+    )
+    payload = msgspec.structs.replace(
+        conversation.catchup(version), version=version + 2, durable=version + 1, messages=[entry]
+    )
+    (mutation,) = told(replica, Sync(conversation.channel, payload))
+    assert mutation.variant == "message"
+    assert mutation.payload == replica.messages[-1]
+    assert replica.messages[-1].parts == [again]
+
+
 def test_a_delta_is_told_as_its_text() -> None:
     """It names message and part, and says when by the server's clock; the replica has it already."""
     conversation = Conversation()

@@ -26,7 +26,8 @@ class MessageChanged(msgspec.Struct, frozen=True):
     """A message is new, or its own fields or some parts changed.
 
     ``parts`` are the sequences of the parts that are new or replaced; a part that is gone is not
-    named. ``durable`` says that the change was committed before it was sent.
+    named. ``durable`` says that the change was committed before it was sent, ``lost`` that a part is
+    gone, or another one stands in its place.
     """
 
     message_id: str
@@ -35,6 +36,7 @@ class MessageChanged(msgspec.Struct, frozen=True):
     new: bool
     parts: tuple[int, ...]
     durable: bool
+    lost: bool = False
 
 
 class TurnChanged(msgspec.Struct, frozen=True):

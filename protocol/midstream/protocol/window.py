@@ -212,6 +212,7 @@ def _merge(step: Step, live: LiveMessage, *, durable: int) -> list[Appended | Me
         and entry.part_count == live.part_count
         and head == structs.replace(before, revision=head.revision, updated_at=head.updated_at)
     )
+    lost = _loses(entry, live)
     live.put(entry.parts, part_count=entry.part_count, head=head)
     for sequence, text in entry.appends:
         live.append(sequence, text, revision=step.revision, updated_at=head.updated_at)
@@ -224,11 +225,27 @@ def _merge(step: Step, live: LiveMessage, *, durable: int) -> list[Appended | Me
     changed = {part.sequence for part in entry.parts} | {part for part, _ in entry.appends}
     parts = sorted(changed | set(entry.ended))
     kept = tuple(part for part in parts if part <= entry.part_count)
-    return [_changed(step, kept, new=False, durable=durable)]
+    return [_changed(step, kept, new=False, durable=durable, lost=lost)]
 
 
-def _changed(step: Step, parts: tuple[int, ...], *, new: bool, durable: int) -> MessageChanged:
+def _loses(entry: MessageEntry, live: LiveMessage) -> bool:
+    """Say whether a part that is there will be gone, or another one will stand in its place."""
+    known = live.part_count
+    return entry.part_count < known or any(
+        live.part_id(part.sequence) != part.part_id for part in entry.parts if part.sequence <= known
+    )
+
+
+def _changed(
+    step: Step, parts: tuple[int, ...], *, new: bool, durable: int, lost: bool = False
+) -> MessageChanged:
     entry = step.entry
     return MessageChanged(
-        step.message_id, entry.sequence, step.revision, new, parts, durable=step.revision <= durable
+        step.message_id,
+        entry.sequence,
+        step.revision,
+        new,
+        parts,
+        durable=step.revision <= durable,
+        lost=lost,
     )

@@ -36,7 +36,7 @@ class Mutation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     | variant | payload |
     |---|---|
-    | ``message`` | the whole :class:`Message`: it is new, or was committed; replaces what was streamed |
+    | ``message`` | the whole :class:`Message`: it is new, was committed, or lost a part |
     | ``part`` | a whole part that is new or changed and not committed yet |
     | ``delta`` | :class:`TextAppended` |
     | ``turn`` | the whole :class:`Turn` |

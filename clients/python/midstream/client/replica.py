@@ -122,7 +122,7 @@ class SessionReplica:
         message = self.law.message(change.message_id)
         if message is None:
             return
-        if change.new or change.durable or not change.parts:
+        if change.new or change.durable or change.lost or not change.parts:
             yield _Told("message", message.updated_at, change.revision, message, change.message_id)
             return
         for sequence in change.parts:

@@ -171,7 +171,7 @@ async def test_r22_an_input_is_accepted_ahead_of_the_end_of_the_turn(world: Worl
     assert isinstance(result, PromptResult)
     assert result.state == "queued"
     following = await world.puppet.next()
-    await reader.line.until(lambda: reader.replica.running_turn is not None)
+    await scene.proves(reader)
     changes = [frame for frame in reader.line.of(Change) if frame.content.turns]
     assert [[(one.turn_id, one.state) for one in frame.content.turns] for frame in changes] == [
         [(turn.turn_id, "completed"), (following.turn_id, "running")]

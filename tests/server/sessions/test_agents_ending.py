@@ -200,7 +200,7 @@ async def test_an_agent_that_swallows_its_stop_writes_nothing_more(street: Stree
                 await write()
             except TurnEnded as error:
                 refused.append(type(error).__name__)
-        await text.append("and to the end")
+        await turn.error("late", "and to the end")
 
     async with street.house(stubborn) as house:
         await house.create()

@@ -186,7 +186,9 @@ async def test_a_session_that_somebody_needs_stays_loaded(street: Street) -> Non
     """A subscriber, a turn that runs; afterwards it is let go."""
     async with street.house() as house:
         await house.create()
-        recorder = await house.subscribe()
+        recorder, other = await house.subscribe(), await house.subscribe()
+        await asyncio.sleep(3 * IDLE)
+        house.registry.leave("s", other)
         await asyncio.sleep(3 * IDLE)
         assert house.registry.loaded == 1
         turn = await house.begin()

@@ -56,6 +56,30 @@ async def test_ten_thousand_appends_in_a_moment_give_versions_that_only_increase
 
 
 @in_simulation
+async def test_text_that_comes_while_a_commit_is_open_waits_for_it(street: Street) -> None:
+    """A version is given once, to the change that was begun first; the text follows it."""
+    async with street.house(settings=Settings(tick_seconds=0)) as house:
+        recorder, turn = await begin(house)
+        async with turn.step() as step, step.text() as text:
+            call = await step.tool("t", input=1)
+
+            async def write() -> None:
+                for number in range(300):
+                    await text.append(str(number % 10))
+                    await asyncio.sleep(0)
+
+            async def move() -> None:
+                for number in range(60):
+                    await call.progress(number)
+
+            await asyncio.gather(write(), move())
+            await call.complete(60)
+        assert recorder.versions == list(range(recorder.versions[0], recorder.versions[-1] + 1))
+        said, _ = await answer(house, recorder)
+        assert said["text"] == "0123456789" * 30
+
+
+@in_simulation
 async def test_a_producer_that_is_ahead_is_slowed(street: Street) -> None:
     """What waits is bounded, however fast it comes."""
     async with street.house() as house:

@@ -142,3 +142,21 @@ async def test_no_limit_keeps_an_interaction_from_expiring(street: Street) -> No
             if statuses:
                 break
         assert statuses == ["expired"]
+
+
+@in_simulation
+async def test_no_limit_keeps_an_answer_out(street: Street) -> None:
+    """A question that was asked can be answered, however full its message is by then."""
+    limit = 2_000
+    answer = ApprovalResponse(decision="approved", reason="because " * 40)
+    async with street.house(settings=Settings(limits=Limits(message_bytes=limit))) as house:
+        await house.create()
+        turn = await house.begin("a")
+        async with turn.step() as step:
+            await step.data("filler", "x" * (limit - 500))
+            asking = asyncio.create_task(turn.ask_approval(title="?"))
+            await asyncio.sleep(0.1)
+            [asked] = await house.asked()
+            result = await house.respond(asked.interaction.interaction_id, answer)
+            assert result.interaction.response == answer
+            assert (await asking).approved

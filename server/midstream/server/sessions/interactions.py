@@ -73,9 +73,8 @@ def is_repeat(part: InteractionPart, response: InteractionResponse, subject: str
 
 
 def expire(draft: Draft, sequence: int, part: InteractionPart) -> None:
-    """End an interaction whose time has come; like every end, no limit hinders it."""
-    with draft.without_limits():
-        _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
+    """End an interaction whose time has come."""
+    _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
 
 
 def pending(projection: Projection) -> list[tuple[Message, InteractionPart]]:
@@ -115,7 +114,9 @@ def closed(part: InteractionPart) -> InteractionClosed:
 
 
 def _resolve(draft: Draft, sequence: int, part: InteractionPart) -> None:
-    draft.put_part(sequence, part)
+    """End an interaction. Like every end, no limit hinders it: what it adds, a frame's limit bounds."""
+    with draft.without_limits():
+        draft.put_part(sequence, part)
     draft.set_phase("waiting-model")
     if part.tool_call_id is UNSET:
         return
@@ -126,5 +127,6 @@ def _resolve(draft: Draft, sequence: int, part: InteractionPart) -> None:
                 and tool.tool_call_id == part.tool_call_id
                 and tool.state == "waiting-user"
             ):
-                draft.put_part(where, structs.replace(tool, state="ready"))
+                with draft.without_limits():
+                    draft.put_part(where, structs.replace(tool, state="ready"))
                 return

@@ -8,7 +8,6 @@ from http import HTTPStatus
 import pytest
 
 from midstream.client import (
-    ClientClosed,
     ConnectionLost,
     IncompatibleServer,
     InteractionClosed,
@@ -33,7 +32,7 @@ from midstream.protocol.calls import (
     UpdateParams,
 )
 from midstream.protocol.errors import AlreadyExists, ErrorInfo
-from midstream.protocol.frames import Call, ErrorFrame
+from midstream.protocol.frames import ErrorFrame
 from midstream.protocol.model import (
     ApprovalResponse,
     InteractionPart,
@@ -380,25 +379,3 @@ async def test_an_error_that_belongs_to_no_call_ends_nothing(stage: Stage) -> No
     await link.send(ErrorFrame(None, ErrorInfo(code="unknown_frame", message="what?", retryable=False)))
     await link.send(conversation.titled("still here"))
     await session.until(lambda: session.info.title == "still here")
-
-
-@on_every_network
-async def test_what_is_under_way_when_the_client_closes_ends_with_an_error(stage: Stage) -> None:
-    """No caller waits forever, and nothing can be asked afterwards."""
-    conversation = Conversation()
-    client = stage.client()
-    session, link = await stage.opened(client, conversation)
-    reading = asyncio.ensure_future(session.interactions())
-    listing = asyncio.ensure_future(client.sessions())
-    frames = [await link.frame() for _ in range(2)]
-    assert {frame.method for frame in frames if isinstance(frame, Call)} == {"interactions", "sessions.list"}
-    await client.close()
-    for task in (reading, listing):
-        with pytest.raises(ClientClosed):
-            await task
-    with pytest.raises(ClientClosed):
-        await client.session("other")
-    with pytest.raises(SessionClosed):
-        await session.interactions()
-    assert (client.state, session.state) == ("closed", "closed")
-    await client.close()

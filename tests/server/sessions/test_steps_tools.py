@@ -133,6 +133,7 @@ async def test_what_is_no_value_of_the_protocol_is_refused_by_its_field(street: 
                 error = await refusal(call.complete(value))
                 assert isinstance(error, InvalidRequest)
                 assert error.field == field
+            # a wrong type on purpose
             assert (await refusal(step.file(5, "m"))).details == {"field": "url"}  # type: ignore[arg-type]
             assert (await refusal(step.data("", 1))).details == {"field": "data_type"}
             assert recorder.replica.version == before

@@ -114,6 +114,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     skew_ms: int = 0
     """How far the visitor's wall clock is off."""
     max_messages: int = 10_000
+    follows: int = 0
+    """How many mutations may wait for an application that follows them; 0: there is none."""
 
     @classmethod
     def drawn(cls, rng: Random) -> "Wish":
@@ -125,4 +127,5 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
             json=rng.random() < 0.3,
             skew_ms=rng.choice([0, MINUTES_10, -MINUTES_10]),
             max_messages=rng.choice([5, 10_000, 10_000]),
+            follows=rng.choice([0, 2, 10_000]),
         )

@@ -1,10 +1,13 @@
 """A visitor with the Python client, as an application would use it."""
 
-from midstream.client import Client, Options, Session, SessionClosed, TimedOut, TurnHandle
+from contextlib import suppress
+
+from midstream.client import Client, MidstreamError, Options, Session, SessionClosed, TimedOut, TurnHandle
 from midstream.protocol.calls import CancelQueue, Delivery, PromptResult, StopResult
 from midstream.protocol.model import InteractionPart, InteractionResponse
 from tests.clock import SimClock
 from tests.simulation.backend import URL
+from tests.simulation.follower import Follower
 from tests.simulation.knobs import Wish
 from tests.simulation.visitor import Chore, Scene, Visitor
 
@@ -59,10 +62,23 @@ class Person(Visitor):
             except TimedOut:
                 continue  # the client goes on trying, and only what was opened can be closed
             if session_id in self.entered:
-                self._open[session_id] = session
+                self._opened(session)
             else:
                 await session.close()  # left meanwhile
             return
+
+    def _opened(self, session: Session) -> None:
+        self._open[session.session_id] = session
+        if self.wish.follows:
+            application = self._run_application(Follower(session, self.wish.follows))
+            self._scene.loop.create_task(application, name=f"{self.name} follows")
+
+    async def _run_application(self, follower: Follower) -> None:
+        def complain(what: str) -> None:
+            self._scene.diary.complain(f"{self.name}'s application: {what}")
+
+        with suppress(MidstreamError):  # the session was closed
+            await follower.follow(complain)
 
     async def _leave(self, session_id: str) -> None:
         session = self._open.pop(session_id, None)
@@ -104,7 +120,7 @@ class Person(Visitor):
             await copy.close()  # which shows none
             await self._enter(new_id)
         else:
-            self._open[new_id] = copy
+            self._opened(copy)
 
     async def _chore(self, chore: Chore, session_id: str) -> None:
         session = self._session(session_id)

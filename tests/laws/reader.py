@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tests.laws.line import ChannelFrame, Line
 
 Content = dict[str, Any]
+Answer = asyncio.Future[msgspec.Struct]
 
 
 class Chronicle:
@@ -127,7 +129,7 @@ class Reader:
         """Subscribe, with a cursor or for a reset, and wait for the sync."""
         await (await self.begin_join(cursor=cursor))
 
-    async def begin_join(self, *, cursor: Cursor | None = None) -> Any:  # noqa: ANN401  # a future
+    async def begin_join(self, *, cursor: Cursor | None = None) -> Answer:
         """Send a subscribe. From now on frames of the session are ignored, until the answer (SPEC 4.2)."""
         self._detach()
         self._asked += 1
@@ -203,7 +205,7 @@ class Reader:
         """Read the page below the window and merge it at its place in the stream."""
         await (await self.begin_page(limit))
 
-    async def begin_page(self, limit: int = 50) -> Any:  # noqa: ANN401  # a future
+    async def begin_page(self, limit: int = 50) -> Answer:
         """Ask for the page below the window."""
         replica = self.replica
         params = MessagesParams(

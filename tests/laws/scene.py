@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from midstream.protocol.calls import (
@@ -103,7 +104,7 @@ class Scene:
         task.add_done_callback(self._asked)
         return await self.asked()
 
-    def in_background(self, waits: Any) -> None:  # noqa: ANN401  # any coroutine
+    def in_background(self, waits: Coroutine[Any, Any, object]) -> None:
         """Let the agent wait for something that the test brings about, or that is cut off."""
         task = asyncio.create_task(waits, name="waits")
         self._asking.add(task)

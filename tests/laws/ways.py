@@ -17,6 +17,7 @@ from midstream.protocol.limits import Limits
 from midstream.protocol.merge import Replica
 from midstream.protocol.values import Value
 from tests.laws.case import Playing
+from tests.laws.line import ChannelFrame
 from tests.laws.reader import Content, Reader
 from tests.laws.scene import Scene
 from tests.laws.world import pause
@@ -218,7 +219,7 @@ async def one_frame_lost(scene: Scene, playing: Playing) -> Followed:
     assert reader.channel is not None
     take = reader.line.routes[reader.channel]
 
-    async def lose_one(frame: Any) -> None:  # noqa: ANN401  # any frame
+    async def lose_one(frame: ChannelFrame) -> None:
         reader.line.routes[frame.channel] = take
 
     reader.line.routes[reader.channel] = lose_one

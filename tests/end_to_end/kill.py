@@ -35,7 +35,7 @@ from tests.laws.reader import Chronicle, Reader
 from tests.proxy import Proxy, proxy_to
 
 SESSIONS = ("a", "b", "c")
-SETTINGS = {"tick_ms": 1, "heartbeat_ms": 2_000}
+SETTINGS = {"tick_ms": 1}
 MOMENTS = ("outside", "outside", "write", "sync", "committed")
 MOST_WAITING = 3
 

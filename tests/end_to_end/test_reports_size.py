@@ -23,6 +23,8 @@ DELTAS = 1_000_000
 SLEEPERS = 10
 STALL_MS = 8_000
 """A heartbeat longer than the flood takes: what is not read is held for all that time."""
+OUTBOX_BYTES = 4 * 1024 * 1024
+"""Room for a reader that reads, on a machine where it gets a core only now and then."""
 MOST_MEMORY = 48 * 1024 * 1024
 """What the flood may add to the server's memory. It is 19 MB; one copy of all that flows for each sleeper
 would be 90 MB."""
@@ -42,7 +44,9 @@ async def test_clients_that_never_read_while_a_million_deltas_flow_cost_bounded_
     tmp_path: Path,
 ) -> None:
     """Who reads is not disturbed: it gets every frame and needs no sync."""
-    server = await ServerProcess.start(tmp_path / "chat.db", "flood", heartbeat_ms=STALL_MS, tick_ms=1)
+    server = await ServerProcess.start(
+        tmp_path / "chat.db", "flood", heartbeat_ms=STALL_MS, tick_ms=1, outbox_bytes=OUTBOX_BYTES
+    )
     user = await Line.open(server.url)
     await user.ask(SessionResult, "sessions.create", session_id="s")
     reader = await reader_of(server)

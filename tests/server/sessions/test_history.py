@@ -12,7 +12,7 @@ from msgspec import UNSET, structs
 from midstream.protocol.calls import Cursor
 from midstream.protocol.frames import Sync, SyncPayload
 from midstream.protocol.merge import Replica, SavedReplica
-from midstream.protocol.model import Message, TextPart
+from midstream.protocol.model import Message, TextPart, ToolPart
 from midstream.protocol.outcomes import Applied
 from midstream.server.sessions.history import History
 from tests.server.sessions.pure_session import PureSession, streaming_text, with_open_message
@@ -113,6 +113,25 @@ def test_deltas_that_alternate_are_joined_each_in_its_own_order() -> None:
     assert (entry.parts, entry.appends) == ([], [(1, "abc"), (2, "ABC")])
 
 
+def test_deltas_to_parts_of_the_same_number_go_to_their_own_messages() -> None:
+    """A tool's arguments may still stream in a message that a steering input closed."""
+    session = PureSession()
+    prompt(session, "m")
+    behind = answer(session, ToolPart(tool_call_id="c", tool_name="t", state="input-streaming"))
+    draft = session.draft()
+    draft.close_message(behind)
+    session.commit(draft)
+    ahead = answer(session, streaming_text())
+    since = session.versions.published
+    for number in range(4):
+        session.say(ahead if number % 2 else behind, 1, str(number))
+    entries = replay(session, since).messages
+    assert [(entry.sequence, entry.appends) for entry in entries] == [
+        (behind, [(1, "02")]),
+        (ahead, [(1, "13")]),
+    ]
+
+
 def test_a_replay_costs_what_was_missed_and_not_what_was_said_before() -> None:
     """A long text that grew by a little is not sent again."""
     session, message = with_open_message()
@@ -186,6 +205,15 @@ def test_the_history_is_bounded_and_says_what_it_has_forgotten() -> None:
         (1, 50 * (110 - history.floor))
     ]
     assert 100 * (110 - history.floor) <= 10_000
+
+
+def test_a_long_text_is_forgotten_bit_by_bit() -> None:
+    """A reader that missed a little of it is served from the history, however long it has become."""
+    history = History(floor=0, max_bytes=100_000)
+    for version in range(1, 5_001):
+        record(history, version, "x" * 100)
+        held = version - history.floor
+        assert held == version or held * 100 >= 40_000
 
 
 def test_a_change_larger_than_the_history_is_forgotten_at_once() -> None:

@@ -13,6 +13,8 @@ from midstream.server.sessions import turns
 from tests.server.sessions.pure_session import PureSession
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from midstream.server.sessions.draft import Draft
 
 Kind = Literal[
@@ -43,12 +45,12 @@ class Deed(NamedTuple):
 
 deeds = st.builds(
     Deed,
-    st.sampled_from([*get_args(Kind), "say", "say", "part"]),
+    st.sampled_from([*get_args(Kind), *["say", "part", "cut", "end part"] * 2]),
     st.integers(0, 5),
     st.text(min_size=1, max_size=4),
     st.booleans(),
 )
-lives = st.lists(deeds, max_size=40)
+lives = st.integers(0, 30).flatmap(lambda size: st.lists(deeds, min_size=size, max_size=size + 5))
 
 
 class Scribe:
@@ -62,6 +64,20 @@ class Scribe:
         before = self.session.versions.published
         getattr(self, f"_{deed.kind.replace(' ', '_')}")(deed)
         return self.session.versions.published > before
+
+    def needed(self, deed: Deed) -> list[Deed]:
+        """The deed, after what it needs: an agent's message, or most deeds of most lives would do nothing."""
+        streams = self.session.projection.streaming() is not None
+        if streams or deed.kind not in {"part", "say", "cut", "end part"}:
+            return [deed]
+        return [deed._replace(kind="agent"), deed]
+
+    def live(self, life: list[Deed]) -> Iterator[Deed]:
+        """Carry out a life, one deed for each step of the iteration."""
+        for wanted in life:
+            for deed in self.needed(wanted):
+                self.do(deed)
+                yield deed
 
     def _finish(self, draft: Draft, *, stored: bool) -> None:
         if draft.is_empty():

@@ -64,9 +64,9 @@ def test_a_replay_from_any_point_equals_the_changes_one_by_one(life: list[Deed])
     scribe = Scribe(session)
     watchers = [watch(session, include_internal=internal) for internal in (False, True)]
     stopped: list[SavedReplica] = []
-    for deed in life:
+    stopped += [saved for watcher in watchers if (saved := watcher.replica.save())]
+    for _ in scribe.live(life):
         stopped += [saved for watcher in watchers if (saved := watcher.replica.save())]
-        scribe.do(deed)
     for watcher in watchers:
         held = [
             message

@@ -93,8 +93,7 @@ def test_it_holds_every_open_message_and_at_most_one_that_streams(life: list[Dee
     """After any change; what it does not hold, the store has as it is shown."""
     session = PureSession()
     scribe = Scribe(session)
-    for deed in life:
-        scribe.do(deed)
+    for _ in scribe.live(life):
         held = session.projection.open
         assert sum(message.is_streaming for message in held.values()) <= 1
         for message in session.messages():
@@ -103,4 +102,3 @@ def test_it_holds_every_open_message_and_at_most_one_that_streams(life: list[Dee
         for opened in held.values():
             assert len(opened.sizes) == len(opened.part_revisions) == opened.live.part_count
             assert max(opened.part_revisions, default=0) <= opened.head.revision
-            assert all(number <= opened.live.part_count for number in opened.dirty)

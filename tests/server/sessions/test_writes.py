@@ -140,8 +140,7 @@ def test_the_store_is_always_a_state_that_was_shown(life: list[Deed]) -> None:
     session = PureSession()
     scribe = Scribe(session)
     shown: dict[int, set[bytes]] = {}
-    for deed in life:
-        scribe.do(deed)
+    for _ in scribe.live(life):
         for message in session.messages():
             shown.setdefault(message.sequence, set()).add(said(message.parts))
         for sequence, row in session.store.messages.items():

@@ -44,6 +44,9 @@ class Person(Visitor):
     async def _close(self) -> None:
         await self._client.close()
 
+    def _can_ask(self, session_id: str) -> bool:
+        return self._is_in(session_id)
+
     def _is_in(self, session_id: str) -> bool:
         session = self._open.get(session_id)
         return session is not None and session.state != "closed"

@@ -9,6 +9,7 @@ import logging
 import random
 import sys
 import warnings
+from asyncio.events import _set_running_loop  # pyright: ignore[reportPrivateUsage] # what loops are made with
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ def simulation(
 
     Raises, when the context is left, what `run` raises.
     """
-    with _quiet(seed):
+    with _quiet(seed) as numbers:
         loop = SimLoop(seed, record=record)
         loop.max_steps = max_steps
         loop.max_time = START + max_virtual_seconds
@@ -142,7 +143,7 @@ def simulation(
                 error.add_note("\n".join(loop.journal))
             raise
         finally:
-            _dispose(loop)
+            _dispose(loop, numbers)
 
 
 def divergence(scenario: Callable[[SimLoop], Coroutine[Any, Any, object]], seed: int) -> str | None:
@@ -159,9 +160,35 @@ def divergence(scenario: Callable[[SimLoop], Coroutine[Any, Any, object]], seed:
     return f"seed {seed}, step {step}: first {one!r}, then {other!r}"
 
 
+class Numbers:
+    """Gives objects the numbers 1, 2, 3… in the order in which they are first asked for."""
+
+    def __init__(self) -> None:
+        # the objects are kept with their numbers, so that no other one gets the same id
+        self._numbers: dict[int, tuple[int, object]] = {}
+
+    @property
+    def hash_of(self) -> Callable[[object], int]:
+        """A `__hash__` that gives the object's number."""
+        numbers = self._numbers
+
+        def hash_of(thing: object) -> int:
+            found = numbers.get(id(thing))
+            if found is None:
+                found = numbers[id(thing)] = (len(numbers) + 1, thing)
+            return found[0]
+
+        return hash_of
+
+    def forget(self) -> None:
+        """Let go of the objects."""
+        self._numbers.clear()
+
+
 @contextmanager
-def _quiet(seed: int) -> Generator[None]:
+def _quiet(seed: int) -> Generator[Numbers]:
     """Keep the garbage collector, the global chances and places in memory from deciding anything."""
+    numbers = Numbers()
     state = random.getstate()
     collecting = gc.isenabled()
     gc.disable()
@@ -170,27 +197,13 @@ def _quiet(seed: int) -> Generator[None]:
     try:
         with ExitStack() as stack:
             for kept_in_sets in NUMBERED:
-                stack.enter_context(patch.object(kept_in_sets, "__hash__", _numbered()))
-            yield
+                stack.enter_context(patch.object(kept_in_sets, "__hash__", numbers.hash_of))
+            yield numbers
     finally:
         random.setstate(state)
         gc.unfreeze()
         if collecting:
             gc.enable()
-
-
-def _numbered() -> Callable[[object], int]:
-    """Return a hash that is 1, 2, 3… in the order in which objects are first asked for it."""
-    # the objects are kept with their numbers, so that no other one gets the same id
-    numbers: dict[int, tuple[int, object]] = {}
-
-    def hash_of(thing: object) -> int:
-        found = numbers.get(id(thing))
-        if found is None:
-            found = numbers[id(thing)] = (len(numbers) + 1, thing)
-        return found[0]
-
-    return hash_of
 
 
 def _check(loop: SimLoop, *, tasks_may_be_left: bool) -> None:
@@ -202,7 +215,7 @@ def _check(loop: SimLoop, *, tasks_may_be_left: bool) -> None:
         raise TasksLeft(loop.report("the scenario ended, but tasks are left; end them, or allow it"))
 
 
-def _dispose(loop: SimLoop) -> None:
+def _dispose(loop: SimLoop, numbers: Numbers) -> None:
     """End every task, as well as possible, and close the loop. What goes wrong now is of no interest."""
     loop.max_steps = loop.steps + CLEANUP_STEPS
     loop.max_time = loop.time() + CLEANUP_SECONDS
@@ -215,13 +228,19 @@ def _dispose(loop: SimLoop) -> None:
         if not loop.killed:  # generators of a killed program would go on where it was killed
             with suppress(SimulationFailure):
                 loop.run_until_complete(loop.shutdown_asyncgens())
-        for task in loop.tasks():
-            task.failed_unseen()
-            if not task.done():
-                task.abandon()
         loop.close()
-        if loop.killed:
-            gc.collect()  # so that what is left of killed programs ends here, unheard, and not at any time
+        # while a closed loop counts as running, no `finally` block can make tasks, here or on another loop
+        _set_running_loop(loop)
+        try:
+            for task in loop.tasks():
+                task.failed_unseen()
+                if not task.done():
+                    task.abandon()
+            loop.dissolve()
+            numbers.forget()
+            gc.collect()  # so that what is left, of killed programs too, ends here and not at any time
+        finally:
+            _set_running_loop(None)
 
 
 @contextmanager

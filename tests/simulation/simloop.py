@@ -240,6 +240,12 @@ class SimLoop(asyncio.BaseEventLoop):
         """Whether any program was killed."""
         return bool(self._dead)
 
+    def dissolve(self) -> None:
+        """Let go of all that ran on the loop, which is closed."""
+        self.network = Network(self, Random(0), self.note)
+        self._corpses.clear()
+        self._tasks.clear()
+
     # Failures
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:

@@ -141,10 +141,15 @@ class Server:
             stack.push_async_callback(services.close)
             stopped = asyncio.Event()
             registry = Registry(services, on_ownership_lost=stopped.set)
+
+            async def end_turns() -> None:
+                await registry.stop()
+                await agents.close()
+
+            stack.push_async_callback(end_turns)  # should the start or the listener fail
             await registry.start()
             listener = await stack.enter_async_context(listen(config, registry, self._clock, self._ids))
-            stack.push_async_callback(agents.close)
-            stack.push_async_callback(registry.stop)
+            stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends
             yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)
 
 

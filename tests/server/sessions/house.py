@@ -179,10 +179,15 @@ class House:
         return await self.call(calls.StopResult, "stop", params, subject=subject)
 
     async def respond(
-        self, interaction_id: str, response: InteractionResponse, *, subject: str = "ann"
+        self,
+        interaction_id: str,
+        response: InteractionResponse,
+        *,
+        subject: str = "ann",
+        session_id: str = "s",
     ) -> calls.RespondResult:
         """Answer an interaction."""
-        params = calls.RespondParams(session_id="s", interaction_id=interaction_id, response=response)
+        params = calls.RespondParams(session_id=session_id, interaction_id=interaction_id, response=response)
         return await self.call(calls.RespondResult, "respond", params, subject=subject)
 
     async def asked(self, session_id: str = "s") -> list[calls.PendingInteraction]:

@@ -1,6 +1,7 @@
 """The server as a program that is started, stopped and killed; its file and its address stay."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -38,6 +39,7 @@ class Backend:
         down: set while no server is there, or on its way.
         lives: how many servers were started.
         interruptions: how many times a server ended, or a commit failed.
+        met: counts the ends of servers and the fates of writes.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Backend:
         self.down.set()
         self.lives = 0
         self.interruptions = 0
+        self.met = Counter[str]()
         self._loop = loop
         self._path = path
         self._knobs = knobs
@@ -97,6 +100,7 @@ class Backend:
         if host is None:
             return
         self._diary.note("server", "is killed")
+        self.met["killed"] += 1
         self._loop.kill(host)
         if self._database is not None:
             self._database.abandon()
@@ -151,6 +155,7 @@ class Backend:
             return
         self._fate = None
         self._diary.note("server", f"meets {fate}")
+        self.met[fate] += 1
         if fate.startswith("crash"):
             self.crash()
             await self._loop.create_future()  # nothing of the program runs again
@@ -163,6 +168,7 @@ class Backend:
         if self.host is host:
             self.host = None
             self._diary.note("server", "has stopped")
+            self.met["stopped"] += 1
             self._over()
 
     def _over(self) -> None:

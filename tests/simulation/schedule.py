@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -25,8 +27,21 @@ PAUSES: Final = (0.0, 0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
 MAX_VIRTUAL_SECONDS: Final = 10_000.0
 
 
-async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> list[str]:
-    """Play the schedule of the loop's seed, to its end and its judgement; return the diary.
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A schedule that was played to its end.
+
+    Attributes:
+        lines: its diary.
+        met: how often it met what schedules are for.
+    """
+
+    lines: list[str]
+    met: Counter[str]
+
+
+async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> Played:
+    """Play the schedule of the loop's seed, to its end and its judgement.
 
     Raises:
         SimulationFailure: Something was not as promised. The diary stands in the notes.
@@ -42,7 +57,7 @@ async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> list[
             await asyncio.sleep(rng.choice(PAUSES))
             EVENTS[rng.choices(kinds, weights)[0]][1](world, rng)
             world.judge()
-    return world.diary.lines
+    return Played(world.diary.lines, world.witness.met + world.backend.met)
 
 
 def open_house(world: World, rng: Random) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.simulation.run import simulate
-from tests.simulation.schedule import MAX_VIRTUAL_SECONDS, play
+from tests.simulation.schedule import MAX_VIRTUAL_SECONDS, Played, play
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory, where there is one; only a directory is made
 BATCH = 20
@@ -24,8 +24,8 @@ BATCHES_A_PROCESS = 50
 REPORT_SECONDS = 10.0
 
 
-def play_seed(seed: int, *, traced: bool = False) -> list[str]:
-    """Play the schedule of a seed, and return its diary.
+def play_seed(seed: int, *, traced: bool = False) -> Played:
+    """Play the schedule of a seed.
 
     Raises:
         SimulationFailure: Something was not as promised. The diary stands in the notes.
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.seed is None:
         return 0 if play_many(asked.first_seed, asked.schedules, asked.jobs) is None else 1
     try:
-        lines = play_seed(asked.seed, traced=asked.trace)
+        lines = play_seed(asked.seed, traced=asked.trace).lines
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
         _say("".join(traceback.format_exception(error)))
         return 1

@@ -6,6 +6,7 @@ changes again, and nothing of an ended turn comes after its end. And, strongest:
 replica that shows it sets what every other one must show, by whichever way it came there.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -56,7 +57,13 @@ class Shown:
 
 
 class Eye(Protocol):
-    """Who is told what a replica did."""
+    """Who is told what a replica did.
+
+    Attributes:
+        met: counts what came.
+    """
+
+    met: Counter[str]
 
     def saw(self, replica: "WatchedReplica", outcome: Outcome, *, closely: bool) -> None:
         """Learn what came of a frame; `closely` asks for a comparison with the others."""
@@ -92,6 +99,7 @@ class WatchedReplica(Replica):
     def apply_sync(self, payload: SyncPayload) -> Outcome:
         """Apply a sync, watched."""
         outcome = super().apply_sync(payload)
+        self.witness.met[payload.mode + (" in a stream" if _streams(payload) else "")] += 1
         self.witness.saw(self, outcome, closely=True)
         return outcome
 
@@ -108,14 +116,14 @@ class Witness:
 
     Attributes:
         highest: by session, the highest version that anybody has seen.
-        gaps: by reason, how many gaps there were.
+        met: how often each mode of a sync came, also in the middle of a stream, and how many gaps.
         replicas: by host and session, the replica that was made last.
         ambushes: what is to happen when so many more deltas were seen.
     """
 
     def __init__(self, diary: Diary) -> None:
         self.highest: dict[str, int] = {}
-        self.gaps: dict[str, int] = {}
+        self.met = Counter[str]()
         self.replicas: dict[tuple[str, str], WatchedReplica] = {}
         self.ambushes: list[tuple[int, Callable[[], None]]] = []
         self._diary = diary
@@ -141,7 +149,7 @@ class Witness:
         if self._diary.traced:
             self._diary.note(replica.who, f"{replica.session_id} v{replica.version}: {outcome}")
         if isinstance(outcome, Gap):
-            self.gaps[outcome.reason] = self.gaps.get(outcome.reason, 0) + 1
+            self.met["gap" if outcome.keep_cursor else "restart"] += 1
         if not isinstance(outcome, Applied):
             return
         if self.ambushes and any(isinstance(change, Appended) for change in outcome.changes):
@@ -255,6 +263,14 @@ class Witness:
 
     def _complain(self, replica: WatchedReplica, what: str) -> None:
         self._diary.complain(f"{replica.who}'s {replica.session_id}: {what}")
+
+
+def _streams(payload: SyncPayload) -> bool:
+    """Say whether a sync carries text that may grow."""
+    return any(
+        entry.appends or any(getattr(part, "state", None) == "streaming" for part in entry.parts)
+        for entry in payload.messages
+    )
 
 
 def _differences(one: Shown, other: Shown) -> list[str]:

@@ -14,7 +14,8 @@ from midstream.protocol.values import Value
 from midstream.server import Action, Approval, Step, TextStream, ToolCall, Turn, TurnFailed
 from tests.simulation.script import STEP_ACTS, parsed
 
-WORDS = ("yes ", "no ", "naïve ", "日本 ", "🙂", "\n", '"quoted" ', "a", "word ", "long " * 30)
+LONG = "long " * 30
+WORDS = ("yes ", "no ", "naïve ", "日本 ", "🙂", "\n", '"quoted" ', "a", "word ", LONG)
 PAUSES = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.7)
 KIB = 1024
 
@@ -207,6 +208,8 @@ class StepScene:
             async with stream as text:
                 written = await self.stream(text, number, patient=name != "many")
             self.texts.append(("reasoning" if name == "think" else "text", written))
+        elif name == "slow":
+            await self._slow_text(number)
         elif name == "both":
             await self._both(number)
         elif name == "mix":
@@ -253,6 +256,14 @@ class StepScene:
                 thought += await self.stream(thinking, 1)
                 said += await self.stream(text, 1)
         self.texts += [("reasoning", thought), ("text", said)]
+
+    async def _slow_text(self, deltas: int) -> None:
+        """Stream long enough for readers to go and come back, and much enough to fill a short history."""
+        async with self._step.text() as text:
+            for _ in range(deltas):
+                await text.append(LONG)
+                await asyncio.sleep(self._rng.uniform(0.1, 1.5))
+        self.texts.append(("text", LONG * deltas))
 
     async def _mix(self, deltas: int) -> None:
         """Let a tool be committed while a text streams on before and after it."""

@@ -128,6 +128,7 @@ class Backend:
             outbox_bytes=knobs.outbox_bytes,
             sync_seconds=knobs.sync_seconds,
             idle_seconds=knobs.idle_seconds,
+            history_bytes=knobs.history_bytes,
             drain_seconds=knobs.drain_seconds,
             limits=knobs.limits,
         )

@@ -61,7 +61,7 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
             chunk_bytes=1_024 if narrow else rng.choice([1_024, 64 * 1024]),
             queue=rng.choice([1, 2, 32]),
             page_bytes=rng.choice([600, 4_000, 1024 * 1024, 1024 * 1024]),
-            history_bytes=rng.choice([100, 500, 4_000, 1024 * 1024]),
+            history_bytes=rng.choice([0, 500, 4_000, 1024 * 1024]),
             mailbox=rng.choice([3, 4_096, 4_096, 4_096]),
             ceiling_block=rng.choice([2, 2, 16, 4_096]),
             waiting_bytes=rng.choice([20, 64 * 1024]),
@@ -94,11 +94,7 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
                 (listener, "WRITE_BUFFER_BYTES", self.write_buffer_bytes),
                 (forks, "_BATCH", self.fork_batch),
                 (store, "_PURGE_ROWS", self.fork_batch),
-                (
-                    server,
-                    "Settings",
-                    partial(Settings, history_bytes=self.history_bytes, mailbox=self.mailbox),
-                ),
+                (server, "Settings", partial(Settings, mailbox=self.mailbox)),
             ):
                 stack.enter_context(patch.object(place, name, value))
             yield

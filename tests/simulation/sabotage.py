@@ -64,6 +64,10 @@ def _after_and_one_more(text: object, version: int) -> str:
     return str(AFTER(text, version - 1))
 
 
+def _changed_in_the_store(*arguments: Any, **options: Any) -> object:  # noqa: ANN401 - passed on
+    return CHANGED(*arguments, **{**options, "always": ()})
+
+
 def _parts_as_they_were(message: Any, opened: OpenMessage | None) -> list[PartRow]:  # noqa: ANN401 - passed on
     known = [] if opened is None else opened.part_revisions
     return [
@@ -110,6 +114,7 @@ SABOTAGES: Final[dict[str, Patch]] = {
     "start no waiting input": patch.object(turns, "start_waiting", _nothing),
     "let a message stream on after its turn": patch.object(turns, "close_streaming", _nothing),
     "replay one version too many": patch.object(TEXT, "after", _after_and_one_more),
+    "catch up from the store alone": patch.object(messages, "changed_since", _changed_in_the_store),
     "store only what a commit itself changes": patch.object(
         writes, "_unstored_parts", _only_what_the_draft_has
     ),

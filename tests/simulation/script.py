@@ -16,6 +16,7 @@ STEP_ACTS: Final = {
     "stream": 5,  # a tool whose input is streamed in so many pieces
     "tool": 3,  # a tool with so many preliminary outputs
     "big": 4,  # a tool with an output of so many KiB, which goes in chunks
+    "slow": 10,  # so many long deltas of text, each after a long pause
     "many": 60,  # so many deltas without a pause
     "hold": 0,  # a tool that is left open for the turn's end
     "bad": 0,  # a tool whose input cannot be parsed

@@ -117,13 +117,22 @@ class Person(Visitor):
 
     async def _fork(self, session_id: str, message_id: str | None, new_id: str) -> None:
         session = self._session(session_id)
-        copy = await session.fork(message_id, session_id=new_id)
+        try:
+            copy = await session.fork(message_id, session_id=new_id)
+        except TimedOut:  # made or not; if it was, the client follows it by now
+            copy = await self._made(new_id)
         self.entered[new_id] = None
         if self.wish.include_internal:
             await copy.close()  # which shows none
             await self._enter(new_id)
         else:
             self._opened(copy)
+
+    async def _made(self, new_id: str) -> Session:
+        """Return a copy whose making took too long, once it is synced; raises NotFound where there is none."""
+        while True:
+            with suppress(TimedOut):
+                return await self._client.session(new_id)
 
     async def _chore(self, chore: Chore, session_id: str) -> None:
         session = self._session(session_id)

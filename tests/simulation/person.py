@@ -129,7 +129,7 @@ class Person(Visitor):
             self._opened(copy)
 
     async def _made(self, new_id: str) -> Session:
-        """Return a copy whose making took too long, once it is synced; raises NotFound where there is none."""
+        """Return a copy whose making took too long, once it is synced, or raise NotFound."""
         while True:
             with suppress(TimedOut):
                 return await self._client.session(new_id)

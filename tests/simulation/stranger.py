@@ -311,13 +311,17 @@ class Stranger(Visitor):
                 f"the stream is at {replica.epoch}:{replica.version}"
             )
             return
+        if replica.from_sequence is None:
+            return
+        low = max(first, replica.from_sequence)  # a page or a reset may have come since
         mine = [
             (message.sequence, message.revision, message_digest(message))
             for message in replica.messages()
-            if message.sequence >= first  # a page may have come since
+            if message.sequence >= low
         ]
-        if replica.from_sequence is not None and mine != theirs.digests:
-            complain(f"{self.name}'s {replica.session_id} is not the server's: {mine} {theirs.digests}")
+        there = [digest for digest in theirs.digests if digest[0] >= low]
+        if mine != there:
+            complain(f"{self.name}'s {replica.session_id} is not the server's: {mine} {there}")
 
     def _replica_of(self, session_id: str) -> WatchedReplica:
         reading = self._readings.get(session_id)

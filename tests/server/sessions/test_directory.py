@@ -161,6 +161,18 @@ def test_a_place_that_no_list_gave_is_refused_by_its_field(
 
 
 @in_simulation
+async def test_a_call_that_breaks_is_answered(street: Street) -> None:
+    """A fault of ours costs one call, and says nothing of itself."""
+    async with street.house() as house:
+        error = await refusal(
+            house.call(calls.ListResult, "sessions.list", calls.SessionParams(session_id="s"))
+        )
+        assert error.code == "internal"
+        assert "limit" not in error.message
+        assert await listed(house) == []
+
+
+@in_simulation
 async def test_no_other_call_is_without_a_session(street: Street) -> None:
     """Whoever lets it through."""
     async with street.house() as house:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from midstream.protocol import calls
-from midstream.protocol.errors import MidstreamError, Overloaded
-from midstream.protocol.frames import Sync
+from midstream.protocol.errors import MidstreamError, Overloaded, Unavailable
+from midstream.protocol.frames import Sync, SyncPayload
 from midstream.protocol.model import ApprovalResponse
 from midstream.server.sessions.commands import Caller, Command
 from midstream.server.sessions.services import Settings
@@ -304,6 +304,53 @@ async def test_whoever_leaves_gets_nothing_more(street: Street) -> None:
         assert (refused.code, refused.retryable) == ("unavailable", True)
         await house.prompt()
         assert (early.frames, len(late.frames)) == ([], 1)
+
+
+@in_simulation
+async def test_whoever_leaves_while_its_subscribe_is_carried_out_gets_nothing_more(street: Street) -> None:
+    """At whatever moment: it is told so, or it has been subscribed and is forgotten."""
+    async with street.house() as house:
+        await house.create()
+        await house.prompt("a")
+        for moment in range(8):
+            recorder = Recorder()
+            params = calls.SubscribeParams(session_id="s", limit=50)
+            answer = house.post("subscribe", params, subscriber=recorder)
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            house.registry.leave("s", recorder)
+            given = await answer
+            assert isinstance(given, calls.SubscribeResult | Unavailable)
+            await house.prompt(f"b{moment}", delivery="interrupt")
+            assert recorder.frames == []
+
+
+class Narrow(Recorder):
+    """A subscription of a connection whose outbox takes a sync only where there is room."""
+
+    room = False
+
+    def bring_up(self, payload: SyncPayload) -> None:
+        """Take it, or stay behind."""
+        if self.room:
+            super().bring_up(payload)
+
+
+@in_simulation
+async def test_a_call_whose_answer_finds_no_room_is_refused_and_can_be_sent_again(street: Street) -> None:
+    """An answer must not come before the sync of what it shows."""
+    async with street.house() as house:
+        await house.create()
+        recorder = Narrow()
+        await house.subscribe(recorder)
+        recorder.behind = True
+        await house.prompt("a")
+        params = calls.MessagesParams(session_id="s")
+        error = await refusal(house.call(calls.Page, "messages", params, subscriber=recorder))
+        assert (error.code, error.retryable) == ("overloaded", True)
+        recorder.room = True
+        page = await house.call(calls.Page, "messages", params, subscriber=recorder)
+        assert (page.total, page.version) == (1, recorder.replica.version)
 
 
 @in_simulation

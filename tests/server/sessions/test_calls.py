@@ -202,6 +202,32 @@ async def test_nothing_an_agent_writes_after_its_stop_enters(street: Street) -> 
         assert text["state"] == "done"
 
 
+@in_simulation
+async def test_a_stop_that_meets_an_open_commit_waits_for_it_and_lets_nothing_follow(street: Street) -> None:
+    """At whatever moment: the move is stored or it is not, and the stop is the last that is seen."""
+    async with street.house() as house:
+        await house.create()
+        recorder = await house.subscribe()
+        for moment in range(12):
+            turn = await house.begin(f"m{moment}")
+            async with turn.step() as step:
+                call = await step.tool("t", input=1)
+            move = asyncio.create_task(call.complete("moved"))
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            assert (await house.stop(turn.turn_id)).stopped
+            version = (await house.session()).version
+            outcome = (await asyncio.gather(move, return_exceptions=True))[0]
+            tool = parts_of((await house.equal(recorder))[-1])[0]
+            if outcome is None:
+                assert (tool["state"], tool["output"]) == ("completed", "moved")
+            else:
+                assert isinstance(outcome, TurnEnded)
+                assert (tool["state"], tool["error"]) == ("failed", "turn_stopped")
+            assert (await house.session()).version == version
+            assert recorder.replica.turns[turn.turn_id].state == "stopped"
+
+
 # Cancelling an input
 
 

@@ -177,24 +177,24 @@ class World:
             async with asyncio.timeout(PATIENCE):
                 for visitor in self.visitors.values():
                     visitor.start()
-                while not self._is_at_rest(judge):
-                    if not judge.errands:
-                        for session_id in [one for one in self.oracle.sessions if not judge.is_live(one)]:
-                            judge.enter(session_id)
-                    for session_id in self.oracle.sessions:
-                        for part in self.pending(judge, session_id):
-                            judge.respond(session_id, part.interaction_id, response_to(part, self._rng))
-                    await asyncio.sleep(1)
+                await self._settle(judge)
                 # one heartbeat for the marks, one for what they bring to light
                 await asyncio.sleep(2.5 * self.knobs.heartbeat_ms / 1000 + 1)
-                while not self._is_at_rest(judge):  # noqa: ASYNC110 - many things may change it
-                    await asyncio.sleep(1)
+                await self._settle(judge)
         except TimeoutError:
             raise LawBroken(self.loop.report(f"no rest in {PATIENCE:g} s: {self._unrest(judge)}")) from None
         self.diary.note("world", "is at rest")
 
-    def _is_at_rest(self, judge: Visitor) -> bool:
-        return not self._unrest(judge)
+    async def _settle(self, judge: Visitor) -> None:
+        """Let the judge enter what there is and answer what is asked, until nothing moves."""
+        while self._unrest(judge):
+            if not judge.errands:
+                for session_id in [one for one in self.oracle.sessions if not judge.is_live(one)]:
+                    judge.enter(session_id)
+            for session_id in self.oracle.sessions:
+                for part in self.pending(judge, session_id):
+                    judge.respond(session_id, part.interaction_id, response_to(part, self._rng))
+            await asyncio.sleep(1)
 
     def _unrest(self, judge: Visitor) -> list[str]:
         """Say what still moves."""

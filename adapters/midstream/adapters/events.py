@@ -97,6 +97,12 @@ class ToolInputReady(Struct, frozen=True):
     metadata: ProviderMetadata | None = None
 
 
+class ToolRunning(Struct, frozen=True):
+    """The tool executes: the provider, or a framework that runs the agent's tools itself, said so."""
+
+    block: str
+
+
 class ToolOutput(Struct, frozen=True):
     """What a tool gave; ``preliminary`` where the next output replaces it."""
 
@@ -193,6 +199,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolInputDelta
     | ToolInputReady
+    | ToolRunning
     | ToolOutput
     | ToolFailed
     | ApprovalRequested

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
-
+from midstream.adapters.call import Call
 from midstream.adapters.events import (
     ApprovalRequested,
     Data,
@@ -26,20 +25,18 @@ from midstream.adapters.events import (
     ToolInputDelta,
     ToolInputReady,
     ToolOutput,
+    ToolRunning,
     ToolStarted,
     UrlSource,
 )
+from midstream.adapters.growing import Growing
 from midstream.adapters.plain import carried, unicode
-from midstream.adapters.reader import arguments
 
 if TYPE_CHECKING:
     from midstream.adapters.fed import Fed
-    from midstream.agents import Step, TextStream, ToolCall
+    from midstream.agents import Step
     from midstream.protocol.model import ProviderMetadata
     from midstream.protocol.values import Value
-
-CUT = "The model's stream ended before the arguments of this call were complete."
-NO_JSON = "The arguments of this call are no JSON that can be read."
 
 
 class Parts:
@@ -74,7 +71,7 @@ class Parts:
                 await self._end_text(block, metadata)
             case ToolStarted():
                 await self._start(event)
-            case ToolInputReady() | ToolOutput() | ToolFailed() | ApprovalRequested():
+            case ToolInputReady() | ToolRunning() | ToolOutput() | ToolFailed() | ApprovalRequested():
                 await self._move(event)
             case UrlSource() | DocumentSource() | File():
                 await self._add(event)
@@ -122,13 +119,17 @@ class Parts:
         if event.block not in self._tools:
             self._tools[event.block] = await Call.start(self._step, event)
 
-    async def _move(self, event: ToolInputReady | ToolOutput | ToolFailed | ApprovalRequested) -> None:
+    async def _move(
+        self, event: ToolInputReady | ToolRunning | ToolOutput | ToolFailed | ApprovalRequested
+    ) -> None:
         tool = self._tools.get(event.block)
         if tool is None:
             return
         match event:
             case ToolInputReady(_, input, raw_input):
                 await tool.ready(input, raw_input)
+            case ToolRunning():
+                await tool.run()
             case ToolOutput(_, output, preliminary, metadata):
                 await tool.output(carried(output), metadata, preliminary=preliminary)
             case ToolFailed(_, error):
@@ -188,147 +189,3 @@ def carried_map(data: dict[str, Value]) -> dict[str, Value]:
     """Return the map as the protocol can carry it."""
     value = carried(data)
     return value if isinstance(value, dict) else {}
-
-
-def merged(first: ProviderMetadata | None, second: ProviderMetadata | None) -> ProviderMetadata | None:
-    """Return both; where they name the same field of a provider, the second has it."""
-    if not first or not second:
-        return second or first
-    return {name: {**first.get(name, {}), **second.get(name, {})} for name in {**first, **second}}
-
-
-class Growing:
-    """A text or a reasoning that is open."""
-
-    def __init__(self, stream: TextStream, metadata: ProviderMetadata | None) -> None:
-        """Keep what it was started with."""
-        self._stream = stream
-        self._metadata = metadata
-        self._join = Halves()
-
-    async def open(self) -> None:
-        """Open the part."""
-        await self._stream.__aenter__()
-
-    async def append(self, text: str) -> None:
-        """Append what is whole of it."""
-        whole = self._join.feed(text)
-        if whole:
-            await self._stream.append(whole)
-
-    async def end(self, metadata: ProviderMetadata | None) -> None:
-        """End the part, with what the provider says about it now."""
-        rest = self._join.rest()
-        if rest:
-            await self._stream.append(rest)
-        await self._stream.done(provider_metadata=merged(self._metadata, metadata))
-
-
-class Halves:
-    """Joins surrogate pairs that are cut in two; a half that stays alone becomes U+FFFD."""
-
-    def __init__(self) -> None:
-        """Hold nothing."""
-        self._held = ""
-
-    def feed(self, text: str) -> str:
-        """Return what is whole."""
-        if text.isascii() and not self._held:
-            return text
-        if not text:
-            return ""
-        text, self._held = self._held + text, ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._held = text[:-1], text[-1]
-        return unicode(text)
-
-    def rest(self) -> str:
-        """Return what was held and never completed."""
-        held, self._held = self._held, ""
-        return unicode(held)
-
-
-class Call:
-    """A tool call, from its first character to its outcome."""
-
-    def __init__(self, call: ToolCall, event: ToolStarted) -> None:
-        """Made by :meth:`start`."""
-        self._call = call
-        self._provider_executed = event.provider_executed
-        self._state: Literal["streaming", "ready", "running", "ended"] = (
-            "streaming" if event.input is UNSET else "ready"
-        )
-        self._pieces: list[str] = []
-        self._join = Halves()
-        self._invalid = False
-        self.approval_id: str | None = None
-
-    @classmethod
-    async def start(cls, step: Step, event: ToolStarted) -> Call:
-        """Open the part."""
-        call = await step.tool(
-            unicode(event.tool_name) or "unnamed",
-            input=UNSET if event.input is UNSET else carried(event.input),
-            tool_call_id=unicode(event.tool_call_id) or None,
-            title=event.title,
-            dynamic=event.dynamic or None,
-            provider_executed=event.provider_executed or None,
-            call_provider_metadata=event.metadata,
-        )
-        return cls(call, event)
-
-    async def append_input(self, text: str) -> None:
-        """Append to the arguments."""
-        whole = self._join.feed(text)
-        if whole and self._state == "streaming":
-            self._pieces.append(whole)
-            await self._call.append_input(whole)
-
-    async def ready(self, input: Value | UnsetType = UNSET, raw_input: str | None = None) -> None:
-        """The arguments are complete; where they are no JSON the call fails, and keeps them as they are."""
-        if self._state != "streaming":
-            return
-        if input is UNSET and raw_input is None:
-            words = "".join(self._pieces)
-            input = arguments(words)
-            raw_input = words if input is UNSET else None
-        if raw_input is None:
-            await self._call.ready(carried(input))
-            self._state = "ready"
-            return
-        await self._call.ready(raw_input=unicode(raw_input))
-        self._state = "ready"
-        self._invalid = True
-        await self.fail(NO_JSON)
-
-    async def output(self, output: Value, metadata: ProviderMetadata | None, *, preliminary: bool) -> None:
-        """Show an output, or end the call with it."""
-        await self.ready()
-        if self._state == "ended":
-            return
-        if preliminary:
-            await self._call.progress(output)
-            self._state = "running"
-        else:
-            await self._call.complete(output, provider_metadata=metadata)
-            self._state = "ended"
-
-    async def fail(self, error: str) -> None:
-        """End the call with what went wrong."""
-        if self._state != "ended":
-            await self._call.fail(unicode(error))
-            self._state = "ended"
-
-    async def cut(self) -> None:
-        """No more arguments come: a call that still waits for some has failed."""
-        if self._state == "streaming":
-            await self.fail(CUT)
-
-    def tell(self, fed: Fed) -> None:
-        """Say what the agent has to do about it."""
-        if self._invalid:
-            fed.invalid_calls.append(self._call)
-        elif self.approval_id is not None and self._state != "ended":
-            fed.approvals.append((self._call, self.approval_id))
-        elif self._state == "ready" and not self._provider_executed:
-            fed.calls.append(self._call)

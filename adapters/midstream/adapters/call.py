@@ -1,0 +1,114 @@
+"""A tool call that a stream has begun, from its first character to its outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UNSET, UnsetType
+
+from midstream.adapters.growing import Halves
+from midstream.adapters.plain import carried, unicode
+from midstream.adapters.reader import arguments
+
+if TYPE_CHECKING:
+    from midstream.adapters.events import ToolStarted
+    from midstream.adapters.fed import Fed
+    from midstream.agents import Step, ToolCall
+    from midstream.protocol.model import ProviderMetadata
+    from midstream.protocol.values import Value
+
+CUT = "The model's stream ended before the arguments of this call were complete."
+NO_JSON = "The arguments of this call are no JSON that can be read."
+
+
+class Call:
+    """A tool call, from its first character to its outcome."""
+
+    def __init__(self, call: ToolCall, event: ToolStarted) -> None:
+        """Made by :meth:`start`."""
+        self._call = call
+        self._provider_executed = event.provider_executed
+        self._state: Literal["streaming", "ready", "running", "ended"] = (
+            "streaming" if event.input is UNSET else "ready"
+        )
+        self._pieces: list[str] = []
+        self._join = Halves()
+        self._invalid = False
+        self.approval_id: str | None = None
+
+    @classmethod
+    async def start(cls, step: Step, event: ToolStarted) -> Call:
+        """Open the part."""
+        call = await step.tool(
+            unicode(event.tool_name) or "unnamed",
+            input=UNSET if event.input is UNSET else carried(event.input),
+            tool_call_id=unicode(event.tool_call_id) or None,
+            title=event.title,
+            dynamic=event.dynamic or None,
+            provider_executed=event.provider_executed or None,
+            call_provider_metadata=event.metadata,
+        )
+        return cls(call, event)
+
+    async def append_input(self, text: str) -> None:
+        """Append to the arguments."""
+        whole = self._join.feed(text)
+        if whole and self._state == "streaming":
+            self._pieces.append(whole)
+            await self._call.append_input(whole)
+
+    async def ready(self, input: Value | UnsetType = UNSET, raw_input: str | None = None) -> None:
+        """The arguments are complete; where they are no JSON the call fails, and keeps them as they are."""
+        if self._state != "streaming":
+            return
+        if input is UNSET and raw_input is None:
+            words = "".join(self._pieces)
+            input = arguments(words)
+            raw_input = words if input is UNSET else None
+        if raw_input is None:
+            await self._call.ready(carried(input))
+            self._state = "ready"
+            return
+        await self._call.ready(raw_input=unicode(raw_input))
+        self._state = "ready"
+        self._invalid = True
+        await self.fail(NO_JSON)
+
+    async def run(self) -> None:
+        """The tool executes."""
+        await self.ready()
+        if self._state == "ready":
+            await self._call.run()
+            self._state = "running"
+
+    async def output(self, output: Value, metadata: ProviderMetadata | None, *, preliminary: bool) -> None:
+        """Show an output, or end the call with it."""
+        await self.ready()
+        if self._state == "ended":
+            return
+        if preliminary:
+            await self._call.progress(output)
+            self._state = "running"
+        else:
+            await self._call.complete(output, provider_metadata=metadata)
+            self._state = "ended"
+
+    async def fail(self, error: str) -> None:
+        """End the call with what went wrong."""
+        if self._state != "ended":
+            await self._call.fail(unicode(error))
+            self._state = "ended"
+
+    async def cut(self) -> None:
+        """No more arguments come: a call that still waits for some has failed."""
+        if self._state == "streaming":
+            await self.fail(CUT)
+
+    def tell(self, fed: Fed) -> None:
+        """Say what the agent has to do about it."""
+        if self._invalid:
+            fed.invalid_calls.append(self._call)
+        elif self.approval_id is not None and self._state != "ended":
+            fed.approvals.append((self._call, self.approval_id))
+        elif self._state == "ready" and not self._provider_executed:
+            fed.calls.append(self._call)

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from midstream.protocol.model import (
     ActionPart,
+    ApprovalMode,
     ApprovalResponse,
     ContextPart,
     DataPart,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MODES: tuple[ApprovalMode, ...] = ("ask", "always-allow")
 texts = st.text(max_size=12)
 """Text of valid Unicode, rarely long: what is long is a matter of limits, which have tests of their own."""
 names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789é🙂", min_size=1, max_size=8)
@@ -212,19 +214,25 @@ def interactions(draw: st.DrawFn) -> InteractionPart:
     status = draw(st.sampled_from(statuses))
     request = draw(requests(kind))
     resolved = status == "resolved"
+    response = draw(responses(request)) if resolved else UNSET
     return InteractionPart(
         interaction_id=draw(names),
         interaction_type=kind,
         status=status,
         request=request,
-        response=draw(responses(request)) if resolved else UNSET,
+        response=response,
         resolved_at=UNSET if status == "pending" else draw(times),
         resolved_by=draw(maybe(names)) if resolved else UNSET,
         cancel_reason=draw(st.sampled_from(["turn_stopped", "session_disposed", "runtime_interrupted"]))
         if status == "cancelled"
         else UNSET,
         tool_call_id=draw(maybe(names)),
+        approval_mode=draw(maybe(st.just("always-allow"))) if _is_given(response) else UNSET,
     )
+
+
+def _is_given(response: InteractionResponse | UnsetType) -> bool:
+    return isinstance(response, ApprovalResponse) and response.decision == "approved"
 
 
 def _in_step(part: Part, step_id: str | UnsetType) -> Part:
@@ -314,4 +322,6 @@ def sessions(draw: st.DrawFn, *, session_id: str = "s") -> Session:
         running_turn_id=draw(maybe(names)),
         queue=[],
         pending_interactions=draw(st.integers(0, 3)),
+        approval_mode=draw(st.sampled_from(MODES)),
+        approval_mode_by=draw(maybe(names)),
     )

@@ -16,6 +16,7 @@ from midstream.client import (
     TimedOut,
 )
 from midstream.protocol.calls import (
+    ApprovalModeParams,
     ArchiveParams,
     CreateParams,
     EmptyResult,
@@ -276,6 +277,12 @@ async def test_the_calls_of_a_session_have_the_params_that_were_asked_for(stage:
     assert asked.as_(ArchiveParams) == ArchiveParams(session_id="s", archived=False)
     await asked.result(made)
     await archiving
+
+    allowing = asyncio.ensure_future(session.set_approval_mode("always-allow"))
+    asked = await link.asked("sessions.approval_mode")
+    assert asked.as_(ApprovalModeParams) == ApprovalModeParams(session_id="s", approval_mode="always-allow")
+    await asked.result(made)
+    await allowing
 
     signalling = asyncio.ensure_future(session.signal("typing", {"who": "me"}))
     asked = await link.asked("signal")

@@ -56,6 +56,31 @@ async def the_session_is_taken_out_of_the_archive(scene: Scene) -> AsyncGenerato
     await scene.ask(SessionResult, "sessions.archive", archived=False)
 
 
+@SESSIONS()
+async def the_approval_mode_is_to_allow(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.mode("always-allow")
+
+
+@SESSIONS()
+async def the_approval_mode_is_to_ask_again(scene: Scene) -> AsyncGenerator[None]:
+    await scene.mode("always-allow")
+    yield
+    await scene.mode("ask")
+
+
+@SESSIONS()
+async def the_approval_mode_changes_in_the_middle_of_a_text(scene: Scene) -> AsyncGenerator[None]:
+    turn = await scene.turn()
+    step = await turn.step().__aenter__()
+    text = await step.text().__aenter__()
+    await text.append("Half ")
+    yield
+    await scene.mode("always-allow")
+    await text.append("a sentence")
+    await step.data("after", "the action stands below this message")
+
+
 @SESSIONS(resets=True)
 async def the_session_is_cleared(scene: Scene) -> AsyncGenerator[None]:
     yield

@@ -203,6 +203,30 @@ async def running_to_failed(scene: Scene) -> AsyncGenerator[None]:
 
 
 @TOOLS()
+async def ready_stays_ready_where_approvals_are_given(scene: Scene) -> AsyncGenerator[None]:
+    turn, call = await call_of(scene)
+    await scene.mode("always-allow")
+    yield
+    assert (await turn.ask_approval(call, title="May I?")).approved
+
+
+@TOOLS()
+async def running_to_ready_where_approvals_are_given(scene: Scene) -> AsyncGenerator[None]:
+    turn, call = await running_call_of(scene)
+    await call.progress({"percent": 10})
+    await scene.mode("always-allow")
+    yield
+    assert (await turn.ask_approval(call, title="May I go on?")).approved
+
+
+@TOOLS()
+async def waiting_user_to_ready_by_the_approval_mode(scene: Scene) -> AsyncGenerator[None]:
+    await waiting_call_of(scene)
+    yield
+    await scene.mode("always-allow")
+
+
+@TOOLS()
 async def an_approval_without_a_tool_is_asked(scene: Scene) -> AsyncGenerator[None]:
     turn = await scene.turn()
     yield

@@ -88,6 +88,10 @@ class Scene:
         """Answer the one approval that is pending."""
         return await self.respond(await self.asked(), {"kind": "approval", "decision": decision})
 
+    async def mode(self, mode: str) -> None:
+        """Let approvals be asked for, or be given at once."""
+        await self.ask(SessionResult, "sessions.approval_mode", approval_mode=mode)
+
     async def asked(self) -> InteractionPart:
         """Wait until something is asked, and return it."""
         async with asyncio.timeout(60):

@@ -65,6 +65,13 @@ REFUSALS: dict[str, Refusal] = {
     "an unknown turn": ("turn", {"turn_id": "x"}, "not_found", None),
     "clear while a turn runs": ("sessions.clear", {}, "refused", None),
     "archive while a turn runs": ("sessions.archive", {}, "refused", None),
+    "an unknown approval mode": (
+        "sessions.approval_mode",
+        {"approval_mode": "never"},
+        "invalid",
+        "approval_mode",
+    ),
+    "no approval mode": ("sessions.approval_mode", {}, "invalid", "approval_mode"),
     "a page of none": ("messages", {"limit": 0}, "invalid", "limit"),
     "a page of too many": ("messages", {"limit": 201}, "invalid", "limit"),
     "a title that is too long": ("sessions.update", {"title": "x" * 1_025}, "limit_exceeded", None),

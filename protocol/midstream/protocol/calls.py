@@ -11,7 +11,15 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from midstream.protocol.frames import Count, SyncPayload
-from midstream.protocol.model import InteractionPart, InteractionResponse, Message, Session, Turn, UserPart
+from midstream.protocol.model import (
+    ApprovalMode,
+    InteractionPart,
+    InteractionResponse,
+    Message,
+    Session,
+    Turn,
+    UserPart,
+)
 from midstream.protocol.values import MAX_INTEGER, Value
 
 Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -279,6 +287,13 @@ class ArchiveParams(_Params, frozen=True, kw_only=True):
     archived: bool = True
 
 
+class ApprovalModeParams(_Params, frozen=True, kw_only=True):
+    """``sessions.approval_mode``: whether approvals are asked for, or given at once."""
+
+    session_id: Id
+    approval_mode: ApprovalMode
+
+
 class ForkParams(_Params, frozen=True, kw_only=True):
     """``sessions.fork``: copies up to and with ``message_id``, or everything."""
 
@@ -308,6 +323,7 @@ PARAMS: dict[str, type[_Params]] = {
     "sessions.update": UpdateParams,
     "sessions.clear": SessionParams,
     "sessions.archive": ArchiveParams,
+    "sessions.approval_mode": ApprovalModeParams,
     "sessions.delete": SessionParams,
     "sessions.fork": ForkParams,
 }
@@ -332,6 +348,7 @@ RESULTS: dict[str, type[_Result]] = {
     "sessions.update": SessionResult,
     "sessions.clear": SessionResult,
     "sessions.archive": SessionResult,
+    "sessions.approval_mode": SessionResult,
     "sessions.delete": EmptyResult,
     "sessions.fork": SessionResult,
 }

@@ -24,6 +24,7 @@ ToolState: TypeAlias = Literal["input-streaming", "ready", "waiting-user", "runn
 InteractionType: TypeAlias = Literal["approval", "question"]
 InteractionStatus: TypeAlias = Literal["pending", "resolved", "expired", "cancelled"]
 CancelReason: TypeAlias = Literal["turn_stopped", "session_disposed", "runtime_interrupted"]
+ApprovalMode: TypeAlias = Literal["ask", "always-allow"]
 ActionState: TypeAlias = Literal["running", "completed", "failed"]
 ErrorScope: TypeAlias = Literal["session", "turn"]
 TurnState: TypeAlias = Literal["running", "completed", "failed", "stopped"]
@@ -162,7 +163,11 @@ InteractionResponse: TypeAlias = ApprovalResponse | QuestionResponse
 
 
 class InteractionPart(_Part, tag="interaction", frozen=True, omit_defaults=True, kw_only=True):
-    """A question to a person: an approval or a set of questions."""
+    """A question to a person: an approval or a set of questions.
+
+    ``approval_mode`` is there where nobody was asked: the session's mode gave the approval, and
+    ``resolved_by`` is who set that mode.
+    """
 
     interaction_id: str
     interaction_type: InteractionType
@@ -173,6 +178,7 @@ class InteractionPart(_Part, tag="interaction", frozen=True, omit_defaults=True,
     resolved_by: str | UnsetType = UNSET
     cancel_reason: CancelReason | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
+    approval_mode: Literal["always-allow"] | UnsetType = UNSET
 
 
 class ActionPart(_Part, tag="action", frozen=True, omit_defaults=True, kw_only=True):
@@ -265,7 +271,7 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The session's own state. Messages below ``first_sequence`` no longer exist.
 
     What has its usual value is not written: no ``metadata``, an empty ``queue``, nothing pending,
-    nothing cleared.
+    nothing cleared, the approval mode ``ask``. ``approval_mode_by`` is who set another mode.
     """
 
     session_id: str
@@ -280,3 +286,5 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     running_turn_id: str | UnsetType = UNSET
     queue: list[str] = []
     pending_interactions: int = 0
+    approval_mode: ApprovalMode = "ask"
+    approval_mode_by: str | UnsetType = UNSET

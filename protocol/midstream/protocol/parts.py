@@ -155,6 +155,8 @@ def _check_interaction(part: InteractionPart, path: str) -> None:
     _require(part, "resolved_at", path, given=part.status in TERMINAL_INTERACTION, when=when)
     _require(part, "resolved_by", path, given=None if part.status == "resolved" else False, when=when)
     _require(part, "cancel_reason", path, given=part.status == "cancelled", when=when)
+    approved = isinstance(part.response, ApprovalResponse) and part.response.decision == "approved"
+    _require(part, "approval_mode", path, given=None if approved else False, when="where nobody approved")
     if part.response is not UNSET:
         check_response(part.request, part.interaction_type, part.response, join(path, "response"))
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from msgspec import structs
 
+from midstream.server.storage import rows, store
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import DatabaseUnusable
-from midstream.server.storage.schema import SCHEMA_VERSION, migrate
-from tests.server.storage.books import create, new_connection, tables
+from midstream.server.storage.schema import SCHEMA_VERSION, STEPS, migrate
+from tests.server.storage.books import create, new_connection, new_session, tables
 
 
 def user_version(connection: apsw.Connection) -> int:
@@ -42,6 +44,39 @@ def test_migrating_again_changes_nothing() -> None:
     before = tables(connection)
     migrate(connection)
     assert tables(connection) == before
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_an_older_file_becomes_what_a_new_one_is(version: int) -> None:
+    """From every schema that there ever was, and what is stored in it is read as it was."""
+    connection = apsw.Connection(":memory:")
+    for step in STEPS[:version]:
+        connection.execute(step)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute(
+        "INSERT INTO sessions (session_id, status, revision, title, metadata, created_at, updated_at,"
+        " first_sequence, message_count, pending_interactions, version, ceiling, epoch, generation, dirty,"
+        " cleared_version, last_time)"
+        " VALUES ('s', 'live', 1, 'old', ?, 5, 6, 1, 0, 0, 1, 1, 'first', 1, 0, 0, 6)",
+        (rows.encode({}),),
+    )
+    migrate(connection)
+    assert user_version(connection) == SCHEMA_VERSION
+    assert columns(connection) == columns(new_connection())
+    loaded = store.load_session(connection, "s")
+    assert loaded is not None
+    assert loaded.session == structs.replace(new_session(), title="old", created_at=5, updated_at=6)
+
+
+def columns(connection: apsw.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """Every column of every table, with its type, default and place in the key, by name."""
+    return {
+        name: sorted(
+            tuple(row[1:])
+            for row in connection.execute("SELECT * FROM pragma_table_info(?) ORDER BY name", (name,))
+        )
+        for name in tables(connection)
+    }
 
 
 def test_every_table_refuses_values_of_another_type() -> None:

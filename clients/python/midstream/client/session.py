@@ -21,6 +21,7 @@ from midstream.protocol.frames import Signal
 from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.merge import Replica
 from midstream.protocol.model import (
+    ApprovalMode,
     ApprovalResponse,
     InteractionPart,
     InteractionResponse,
@@ -282,6 +283,13 @@ class Session:
         """Archive the session, or take it back. Refused while a turn runs."""
         params = calls.ArchiveParams(session_id=self.session_id, archived=archived)
         return (await self._ask("sessions.archive", params, calls.SessionResult, repeatable=False)).session
+
+    async def set_approval_mode(self, mode: ApprovalMode) -> SessionInfo:
+        """Let approvals be asked for (``ask``), or be given at once (``always-allow``), waiting ones too."""
+        params = calls.ApprovalModeParams(session_id=self.session_id, approval_mode=mode)
+        kind = calls.SessionResult
+        # not repeated: it would undo what somebody else chose in between
+        return (await self._ask("sessions.approval_mode", params, kind, repeatable=False)).session
 
     async def delete(self) -> None:
         """Delete the session for everybody, for good; it closes here too."""

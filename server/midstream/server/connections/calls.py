@@ -75,6 +75,7 @@ ROUTES: Final[dict[str, Route]] = {
     "sessions.update": Route("write", "session"),
     "sessions.clear": Route("write", "session"),
     "sessions.archive": Route("write", "session"),
+    "sessions.approval_mode": Route("write", "session"),
     "sessions.delete": Route("write", "session"),
     "sessions.fork": Route("write", "registry"),
 }

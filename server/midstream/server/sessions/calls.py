@@ -204,6 +204,19 @@ async def _archive(state: LoadedState, command: Command) -> msgspec.Struct:
     return await _commit_session(state, draft)
 
 
+async def _approval_mode(state: LoadedState, command: Command) -> msgspec.Struct:
+    params = cast("calls.ApprovalModeParams", command.params)
+    draft = await state.draft()
+    turns.refuse_archived(draft)
+    interactions.set_approval_mode(
+        draft,
+        params.approval_mode,
+        interactions.pending(state.projection),
+        subject=command.caller.subject,
+    )
+    return await _commit_session(state, draft)
+
+
 async def _clear(state: LoadedState, command: Command) -> msgspec.Struct:  # noqa: ARG001  # a handler
     _refuse_running(state, "clear")
     draft = await state.draft()
@@ -260,6 +273,7 @@ _HANDLERS: dict[str, Handler] = {
     "sessions.get": _get,
     "sessions.update": _update,
     "sessions.archive": _archive,
+    "sessions.approval_mode": _approval_mode,
     "sessions.clear": _clear,
     "sessions.delete": _delete,
 }

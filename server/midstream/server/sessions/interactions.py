@@ -12,39 +12,81 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol.errors import InteractionClosed
-from midstream.protocol.model import InteractionPart, ToolPart
+from midstream.protocol.model import ActionPart, ApprovalResponse, InteractionPart, ToolPart
+from midstream.protocol.transitions import check
 
 if TYPE_CHECKING:
-    from midstream.protocol.model import InteractionRequest, InteractionResponse, InteractionType, Message
+    from collections.abc import Iterable, Mapping
+
+    from midstream.protocol.model import (
+        ApprovalMode,
+        InteractionRequest,
+        InteractionResponse,
+        InteractionType,
+        Message,
+    )
     from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import Projection
+
+_MODE_TITLES: Mapping[ApprovalMode, str] = {
+    "ask": "Approvals are asked for",
+    "always-allow": "Approvals are given without asking",
+}
 
 
 def ask(
     draft: Draft,
     sequence: int,
     *,
+    interaction_id: str | None = None,
     interaction_type: InteractionType,
     request: InteractionRequest,
     tool: tuple[int, ToolPart] | None,
 ) -> str:
-    """Add a pending interaction, and let its tool wait for it; return the interaction's id."""
-    interaction_id = draft.ids.new("ask")
-    if tool is not None:
-        where, part = tool
-        draft.put_part(where, structs.replace(part, state="waiting-user", preliminary=UNSET))
-    draft.add_part(
-        sequence,
-        InteractionPart(
-            interaction_id=interaction_id,
-            interaction_type=interaction_type,
-            status="pending",
-            request=request,
-            tool_call_id=tool[1].tool_call_id if tool else UNSET,
-        ),
+    """Add a pending interaction, and let its tool wait for it; return the interaction's id.
+
+    Where the session's mode gives approvals, an approval is resolved from the start, and nothing waits.
+    """
+    asked = InteractionPart(
+        interaction_id=interaction_id or draft.ids.new("ask"),
+        interaction_type=interaction_type,
+        status="pending",
+        request=request,
+        tool_call_id=tool[1].tool_call_id if tool else UNSET,
     )
-    draft.set_phase("waiting-user")
-    return interaction_id
+    given = interaction_type == "approval" and draft.session.approval_mode == "always-allow"
+    if tool is not None:
+        _let_wait(draft, *tool, given=given)
+    draft.add_part(sequence, _given(draft, asked) if given else asked)
+    draft.set_phase("waiting-model" if given else "waiting-user")
+    return asked.interaction_id
+
+
+def set_approval_mode(
+    draft: Draft, mode: ApprovalMode, waiting: Iterable[tuple[Message, InteractionPart]], *, subject: str
+) -> None:
+    """Take another approval mode, and say so in a message of its own; the mode that it is changes nothing.
+
+    Of the interactions that wait, ``always-allow`` gives the approvals at once, in the same change:
+    whoever chose it saw them. Questions stay.
+    """
+    if draft.session.approval_mode == mode:
+        return
+    by = UNSET if mode == "ask" else subject
+    draft.session = structs.replace(draft.session, approval_mode=mode, approval_mode_by=by)
+    sequence = draft.start_message("agent")
+    action = ActionPart(
+        action_id=draft.ids.new("action"),
+        action_type="approval_mode",
+        state="completed",
+        title=_MODE_TITLES[mode],
+        data={"approval_mode": mode, "set_by": subject, "set_at": draft.now},
+    )
+    draft.add_part(sequence, action)
+    draft.close_message(sequence)
+    for head, part in waiting:
+        if mode == "always-allow" and part.interaction_type == "approval":
+            _resolve(draft, head.sequence, _given(draft, part))
 
 
 def respond(
@@ -110,6 +152,28 @@ def closed(part: InteractionPart) -> InteractionClosed:
         part.status,
         None if part.response is UNSET else msgspec.to_builtins(part.response),
         None if part.resolved_by is UNSET else part.resolved_by,
+    )
+
+
+def _let_wait(draft: Draft, sequence: int, tool: ToolPart, *, given: bool) -> None:
+    """Move a tool to where it waits for an answer; where that is given already, to where it is then."""
+    check("tool", tool.tool_call_id, tool.state, "waiting-user")
+    if given and tool.state == "ready":
+        return
+    draft.put_part(sequence, structs.replace(tool, state="waiting-user", preliminary=UNSET))
+    if given:
+        draft.put_part(sequence, structs.replace(tool, state="ready", preliminary=UNSET))
+
+
+def _given(draft: Draft, part: InteractionPart) -> InteractionPart:
+    """Return an approval as the session's mode gives it."""
+    return structs.replace(
+        part,
+        status="resolved",
+        response=ApprovalResponse(decision="approved"),
+        resolved_at=draft.now,
+        resolved_by=draft.session.approval_mode_by,
+        approval_mode="always-allow",
     )
 
 

@@ -45,8 +45,7 @@ def accept(
 
     """
     draft.check_input(parts)
-    if draft.session.archived_at is not UNSET:
-        raise Refused("archived", "This session is archived. Take it out of the archive, then send again.")
+    refuse_archived(draft)
     item = InputRow(
         message_id=params.message_id,
         content_hash=content_hash,
@@ -71,6 +70,12 @@ def accept(
         )
     draft.set_input(item)
     return item
+
+
+def refuse_archived(draft: Draft) -> None:
+    """Refuse to write into a session that is archived. Raises Refused."""
+    if draft.session.archived_at is not UNSET:
+        raise Refused("archived", "This session is archived. Take it out of the archive, then send again.")
 
 
 def start_turn(draft: Draft, item: InputRow) -> InputRow:

@@ -167,7 +167,8 @@ def list_sessions(
         " ORDER BY updated_at DESC, session_no DESC LIMIT ?",
         (int(archived), time, number, limit + 1),
     )
-    listed = [(rows.read_session(row[:11], _queue(connection, row[11])), row[11]) for row in found]
+    width = rows.SESSION_WIDTH
+    listed = [(rows.read_session(row[:width], _queue(connection, row[width])), row[width]) for row in found]
     following = None
     if len(listed) > limit:
         last, last_number = listed[limit - 1]

@@ -24,8 +24,10 @@ Row = tuple[Any, ...]
 
 SESSION_COLUMNS = (
     "session_id, revision, title, metadata, created_at, updated_at, archived_at, first_sequence,"
-    " message_count, running_turn_id, pending_interactions"
+    " message_count, running_turn_id, pending_interactions, approval_mode, approval_mode_by"
 )
+SESSION_WIDTH = len(SESSION_COLUMNS.split(", "))
+"""How many columns those are: what else a query asks for stands behind them."""
 LEDGER_COLUMNS = "version, ceiling, epoch, generation, dirty, cleared_version, last_time"
 MESSAGE_COLUMNS = (
     "sequence, message_id, turn_id, revision, created_version, role, visibility, state, created_at,"
@@ -59,6 +61,8 @@ def read_session(row: Row, queue: list[str]) -> Session:
         running_turn_id=optional(row[9]),
         queue=queue,
         pending_interactions=row[10],
+        approval_mode=row[11],
+        approval_mode_by=optional(row[12]),
     )
 
 
@@ -76,6 +80,8 @@ def session_values(session: Session) -> Row:
         session.message_count,
         nullable(session.running_turn_id),
         session.pending_interactions,
+        session.approval_mode,
+        nullable(session.approval_mode_by),
     )
 
 

@@ -11,8 +11,6 @@ from midstream.server.storage.errors import DatabaseUnusable
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 1
-
 _TABLES = """
 -- One row a session. status: live | forking (not to be seen yet) | deleted (the id is never given again).
 CREATE TABLE sessions (
@@ -116,6 +114,14 @@ CREATE TABLE inputs (
 CREATE INDEX inputs_queued ON inputs (session_no, accepted) WHERE state = 'queued';
 """
 
+_APPROVAL_MODE = """
+ALTER TABLE sessions ADD COLUMN approval_mode TEXT NOT NULL DEFAULT 'ask';
+ALTER TABLE sessions ADD COLUMN approval_mode_by TEXT;
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE)
+"""Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
+SCHEMA_VERSION = len(STEPS)
 
 _STRANGERS = """
 SELECT name FROM sqlite_schema
@@ -125,7 +131,7 @@ WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'owner
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Create the tables in a new file. Runs inside the transaction that opens the database.
+    """Create the tables in a new file, or bring an older one up. Runs inside the transaction that opens it.
 
     Raises:
         DatabaseUnusable: the file was written by a newer midstream, or belongs to another program;
@@ -147,5 +153,7 @@ def migrate(connection: apsw.Connection) -> None:
                 f"it holds the table {strangers[0]!r}, and no schema of midstream: it belongs to another "
                 "program. Give another path.",
             )
-        connection.execute(_TABLES)
+    for step in STEPS[found:]:
+        connection.execute(step)
+    if found < SCHEMA_VERSION:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -6,6 +6,8 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from midstream.protocol.model import Session
 from midstream.server.storage import rows
 from midstream.server.storage.messages import open_messages
@@ -69,19 +71,21 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
     )
     if row is None:
         return None
-    session_no = row[11]
+    session_no = row[rows.SESSION_WIDTH]
     queue = queued_inputs(connection, session_no)
-    session = rows.read_session(row[:11], [item.message_id for item in queue])
+    session = rows.read_session(row[: rows.SESSION_WIDTH], [item.message_id for item in queue])
     turn = None
-    if row[9] is not None:
+    if session.running_turn_id is not UNSET:
         found = _one(
-            connection, "SELECT body FROM turns WHERE session_no = ? AND turn_id = ?", (session_no, row[9])
+            connection,
+            "SELECT body FROM turns WHERE session_no = ? AND turn_id = ?",
+            (session_no, session.running_turn_id),
         )
         turn = None if found is None else rows.read_turn(found[0])
     return LoadedSession(
         session_no=session_no,
         session=session,
-        ledger=rows.read_ledger(row[12:]),
+        ledger=rows.read_ledger(row[rows.SESSION_WIDTH + 1 :]),
         turn=turn,
         open_messages=open_messages(connection, View(session_no=session_no, session_id=session_id)),
         queue=queue,

@@ -75,11 +75,12 @@ class Call:
         await self.fail(NO_JSON)
 
     async def run(self) -> None:
-        """The tool executes."""
+        """The tool executes; also one that was announced before, and has been approved since."""
         await self.ready()
-        if self._state == "ready":
+        if self._state != "ended":
             await self._call.run()
             self._state = "running"
+            self.approval_id = None
 
     async def output(self, output: Value, metadata: ProviderMetadata | None, *, preliminary: bool) -> None:
         """Show an output, or end the call with it."""
@@ -98,6 +99,11 @@ class Call:
         if self._state != "ended":
             await self._call.fail(unicode(error))
             self._state = "ended"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can change it any more."""
+        return self._state == "ended"
 
     async def cut(self) -> None:
         """No more arguments come: a call that still waits for some has failed."""

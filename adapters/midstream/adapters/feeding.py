@@ -11,17 +11,21 @@ import contextlib
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
 
+from midstream.adapters.call import Call
 from midstream.adapters.detect import reader_for
 from midstream.adapters.events import StreamError
 from midstream.adapters.fed import Fed
 from midstream.adapters.parts import Parts
 from midstream.adapters.plain import mapping, text
+from midstream.adapters.reader import Reader
 
 if TYPE_CHECKING:
-    from midstream.adapters.reader import Reader
     from midstream.agents import Step
 
+CALLS: WeakKeyDictionary[Reader, dict[str, Call]] = WeakKeyDictionary()
+"""The calls that a reader's streams left open: its next stream may go on with them."""
 EMPTY = StreamError("stream_cut", "The model's stream ended before its first event.", recoverable=True)
 
 
@@ -30,7 +34,8 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
     ``stream`` is what the provider's asynchronous client returns for a streamed request (awaited or
     not, or a context manager that gives it), or any events: an asynchronous iterator, or a list. The
-    reader is chosen by its type or its first event; give ``reader`` where that cannot be known.
+    reader is chosen by its type or its first event; give ``reader`` where that cannot be known. A reader
+    that is given again goes on: results of tools that an earlier stream called end those calls.
 
     Raises:
         TypeError: the stream is not asynchronous, or no reader is known for it.
@@ -38,21 +43,10 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
     """
     async with contextlib.AsyncExitStack() as stack:
-        events = await _opened(stream, stack)
+        stream, events = await _opened(stream, stack)
         fed = Fed()
-        parts = Parts(step, fed)
-        failure: Exception | None = None
-        while True:
-            try:
-                event = await anext(events)
-            except StopAsyncIteration:
-                break
-            except Exception as error:  # noqa: BLE001  # whatever the library raises is told, and raised below
-                failure = error
-                break
-            reader = reader or reader_for(event)
-            for said in reader.read(event):
-                await parts.write(said)
+        parts = Parts(step, fed, CALLS.setdefault(reader, {}) if reader is not None else None)
+        reader, failure = await _write(stream, events, reader, parts)
         if failure is not None:
             await parts.write(_broken(failure))
         elif reader is None:
@@ -68,22 +62,42 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
         return fed
 
 
-async def _opened(stream: object, stack: contextlib.AsyncExitStack) -> AsyncIterator[object]:
-    """Return the events of whatever was given, and close it when the stack does."""
+async def _write(
+    stream: object, events: AsyncIterator[object], reader: Reader | None, parts: Parts
+) -> tuple[Reader | None, Exception | None]:
+    """Write all that the events say; return the reader that they needed, and what the library raised."""
+    if reader is not None:
+        reader.begin(stream)
+    while True:
+        try:
+            event = await anext(events)
+        except StopAsyncIteration:
+            return reader, None
+        except Exception as error:  # noqa: BLE001  # whatever the library raises is told, and raised again
+            return reader, error
+        if reader is None:
+            reader = reader_for(event)
+            reader.begin(stream)
+        for said in reader.read(event):
+            await parts.write(said)
+
+
+async def _opened(stream: object, stack: contextlib.AsyncExitStack) -> tuple[object, AsyncIterator[object]]:
+    """Return the open stream and its events, of whatever was given, and close it when the stack does."""
     if inspect.isawaitable(stream):
         stream = await cast("Awaitable[object]", stream)
     if hasattr(stream, "__aenter__") and not hasattr(stream, "__aiter__"):
         manager = cast("contextlib.AbstractAsyncContextManager[object]", stream)
         stream = await stack.enter_async_context(manager)
     if isinstance(stream, (list, tuple)):
-        return _each(cast("list[object]", stream))
+        return stream, _each(cast("list[object]", stream))
     if not isinstance(stream, AsyncIterable):
         raise TypeError(
             f"feed() takes an asynchronous stream, or a list of events; this is {type(stream).__qualname__}. "
             "Use the provider's asynchronous client: a blocking one would hold up every session."
         )
     stack.push_async_callback(_close, stream)
-    return aiter(cast("AsyncIterable[object]", stream))
+    return stream, aiter(cast("AsyncIterable[object]", stream))
 
 
 async def _each(events: list[object]) -> AsyncIterator[object]:

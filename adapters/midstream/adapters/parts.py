@@ -42,12 +42,16 @@ if TYPE_CHECKING:
 class Parts:
     """Writes what a stream says into one step. Blocks that were not started, or have ended, do no harm."""
 
-    def __init__(self, step: Step, fed: Fed) -> None:
-        """Begin with nothing open; what the agent must know goes into ``fed``."""
+    def __init__(self, step: Step, fed: Fed, tools: dict[str, Call] | None = None) -> None:
+        """Begin with no text open, and with the calls that an earlier stream left open.
+
+        What the agent must know goes into ``fed``.
+        """
         self._step = step
         self._fed = fed
         self._texts: dict[str, Growing] = {}
-        self._tools: dict[str, Call] = {}
+        self._tools: dict[str, Call] = {} if tools is None else tools
+        self._usage: dict[str, Value] | None = None
 
     async def write(self, event: Event) -> None:  # noqa: C901, PLR0912  # one branch for each event
         """Write one event."""
@@ -76,7 +80,7 @@ class Parts:
             case UrlSource() | DocumentSource() | File():
                 await self._add(event)
             case Data("usage", data) if isinstance(data, dict):
-                self._fed.usage = carried_map(data)
+                self._fed.usage = self._usage = carried_map(data)
             case Data(data_type, data, data_id):
                 await self._step.data(data_type, carried(data), data_id=data_id)
             case Refusal(text):
@@ -91,8 +95,10 @@ class Parts:
     async def end(self) -> None:
         """End what is open: texts are done, calls whose arguments are not complete have failed."""
         await self._close()
-        for tool in self._tools.values():
+        for block, tool in list(self._tools.items()):
             tool.tell(self._fed)
+            if tool.has_ended:
+                del self._tools[block]
 
     async def _text(self, block: str, metadata: ProviderMetadata | None = None) -> Growing:
         growing = self._texts.get(block)
@@ -176,8 +182,9 @@ class Parts:
         self._texts.clear()
         for tool in self._tools.values():
             await tool.cut()
-        if self._fed.usage is not None:
-            await self._step.data("usage", dict(self._fed.usage))
+        if self._usage is not None:
+            await self._step.data("usage", dict(self._usage))
+            self._usage = None
 
 
 async def write_error(step: Step, event: StreamError) -> None:

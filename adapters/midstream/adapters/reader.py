@@ -36,6 +36,9 @@ class Reader(ABC):
         """How often each kind of event came that this reader does not know."""
         self.blocks = Blocks()
 
+    def begin(self, stream: object) -> None:  # noqa: B027  # most readers have nothing to do here
+        """Begin to read from this object, whose events follow; a reader that is given again goes on."""
+
     def read(self, event: object) -> list[Event]:
         """Return what an event says."""
         return list(self.events(plain(event)))

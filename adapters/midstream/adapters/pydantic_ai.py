@@ -1,0 +1,361 @@
+"""Reads the event streams of Pydantic AI: of a model, of a node, of a whole run.
+
+It takes what ``agent.run_stream_events``, ``node.stream(...)`` in ``agent.iter``, an
+``event_stream_handler`` and ``pydantic_ai.direct.model_request_stream`` give. A run that comes in several
+streams (a handler is called for each model response and for each batch of tools) needs the same reader
+for all of them: it knows which result belongs to which call.
+
+**When a tool runs.** Pydantic AI announces every call of a batch before it executes the first. With
+``agent.iter`` and with an ``event_stream_handler`` it waits until each announcement has been read, so a
+tool's ``running`` is on disk before the tool executes. ``run_stream_events`` runs on without waiting:
+there the tool may begin while its ``running`` is being written. A call that must wait for a person
+(``requires_approval``) is announced like the others, and is in ``fed.approvals`` by the end of the stream.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import UNSET
+
+from midstream.adapters.events import (
+    ApprovalRequested,
+    Data,
+    DocumentSource,
+    Event,
+    File,
+    Finished,
+    FinishReason,
+    ReasoningDelta,
+    ReasoningEnded,
+    ReasoningStarted,
+    StepBoundary,
+    TextDelta,
+    TextEnded,
+    TextStarted,
+    ToolFailed,
+    ToolInputDelta,
+    ToolInputReady,
+    ToolOutput,
+    ToolRunning,
+    ToolStarted,
+    UrlSource,
+)
+from midstream.adapters.objects import each, field, number, pairs, words
+from midstream.adapters.plain import Plain, carried
+from midstream.adapters.reader import Reader, arguments, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from midstream.protocol.model import ProviderMetadata
+    from midstream.protocol.values import Value
+
+KEPT = ("id", "signature", "provider_name", "provider_details", "tool_kind")
+"""Fields of a part that Pydantic AI wants back with the next request."""
+IGNORED = {
+    "final_result",  # says only that the answer may be complete
+    "enqueued_messages",
+    "tool_availability_delta",
+    "capability_load_delta",
+    "model_settings_delta",
+    "deferred_tool_results",
+}
+"""Events that say nothing for people to see."""
+REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "content-filter",
+    "tool_call": "tool-calls",
+    "error": "error",
+}
+
+
+class Growing:
+    """A part of the response that is being read."""
+
+    def __init__(self, kind: str, block: str, part: object) -> None:
+        """Begin with what its start says."""
+        self.kind = kind
+        self.block = block
+        self.input: dict[str, object] | None = pairs(part, "args") or None
+        """Arguments that come as a map; else they stream as text."""
+        self.metadata: ProviderMetadata | None = None
+        self.ended = False
+        """For a text: nothing more is expected. For a call: its arguments are complete."""
+
+
+class PydanticAIReader(Reader):
+    """Reads the events of Pydantic AI (``AgentStreamEvent``, ``AgentRunResultEvent``)."""
+
+    provider: ClassVar[str] = "pydantic-ai"
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        super().__init__()
+        self._stream: object = None
+        self._parts: dict[int, Growing] = {}
+        self._calls: dict[str, Growing] = {}
+        self._sources: set[str] = set()
+        self._over = False
+        """The response whose parts are known is complete: the next part belongs to another."""
+        self._result: object = None
+
+    def begin(self, stream: object) -> None:
+        """Go on with another stream of the same run; usage and finish reason are read from its object."""
+        self._stream = stream
+        self._parts.clear()
+        self._over = False
+        self._result = None
+
+    def events(self, event: Plain) -> Iterable[Event]:
+        """Return what an event says."""
+        match words(event, "event_kind"):
+            case "part_delta":
+                yield from self._more(event)
+            case "part_start":
+                yield from self._start(event)
+            case "part_end":
+                yield from self._part_end(event)
+            case "function_tool_call" | "output_tool_call":
+                yield from self._called(field(event, "part"), valid=field(event, "args_valid") is True)
+            case "function_tool_result" | "output_tool_result":
+                yield from self._returned(field(event, "part"), field(event, "content"))
+            case "deferred_tool_requests":
+                yield from self._deferred(event)
+            case "agent_run_result":
+                self._result = field(event, "result")
+            case "custom":
+                yield from _custom(event)
+            case kind if kind not in IGNORED:
+                self.skip(kind)
+            case _:
+                pass
+
+    def end(self) -> list[Event]:
+        """Return what closes the stream: calls become ready, usage and finish reason are told."""
+        said = [*self._close()]
+        response = field(self._result, "response") or _response(self._stream)
+        used = field(self._result, "usage") or field(response, "usage")
+        if used is not None:
+            said.append(Data("usage", _usage(used)))
+        reason = words(response, "finish_reason")
+        if reason:
+            said.append(Finished(REASONS.get(reason, "other"), reason))
+        return said
+
+    def _start(self, event: Plain) -> Iterable[Event]:
+        if self._over:
+            yield from self._close()
+            yield StepBoundary()
+            self._parts.clear()
+            self._over = False
+        index, part = number(event, "index") or 0, field(event, "part")
+        if index in self._parts:  # replaced, as the library says
+            yield from self._end_text(self._parts[index], None)
+        kind = words(part, "part_kind")
+        match kind:
+            case "text" | "thinking" | "compaction":
+                yield from self._text(index, kind, part)
+            case "tool-call" | "builtin-tool-call":
+                yield from self._call(index, kind, part)
+            case "builtin-tool-return":
+                yield from self._returned(part, None)
+            case "file":
+                yield from self._file(part)
+            case _:
+                self.skip(f"part_start: {kind}")
+
+    def _text(self, index: int, kind: str, part: object) -> Iterable[Event]:
+        growing = Growing(kind, self.blocks.open(index), part)
+        self._parts[index] = growing
+        content = words(part, "content")
+        if kind == "text":
+            if content:
+                yield TextDelta(growing.block, content)
+            return
+        yield ReasoningStarted(growing.block)
+        if content:
+            yield ReasoningDelta(growing.block, content)
+        if kind == "compaction":  # comes whole, and has to go back as what it was
+            growing.ended = True
+            yield ReasoningEnded(growing.block, self._kept(part, part_kind=kind))
+
+    def _call(self, index: int, kind: str, part: object) -> Iterable[Event]:
+        growing = Growing(kind, self.blocks.open(index), part)
+        growing.metadata = self._kept(part)
+        self._parts[index] = growing
+        self._calls[words(part, "tool_call_id")] = growing
+        yield ToolStarted(
+            growing.block,
+            tool_call_id=words(part, "tool_call_id"),
+            tool_name=words(part, "tool_name"),
+            provider_executed=kind == "builtin-tool-call",
+            metadata=growing.metadata,
+        )
+        if words(part, "args"):
+            yield ToolInputDelta(growing.block, words(part, "args"))
+
+    def _more(self, event: Plain) -> Iterable[Event]:
+        index, delta = number(event, "index") or 0, field(event, "delta")
+        growing = self._parts.get(index)
+        if growing is None:
+            self.skip("part_delta: no part")
+            return
+        match words(delta, "part_delta_kind"):
+            case "tool_call":
+                yield from _more_arguments(growing, delta)
+            case "text" | "thinking" as kind:
+                yield from self._more_text(index, growing, kind, words(delta, "content_delta"))
+                yield from self._cited(each(delta, "citations_delta"))
+            case kind:
+                self.skip(f"part_delta: {kind}")
+
+    def _more_text(self, index: int, growing: Growing, kind: str, more: str) -> Iterable[Event]:
+        if not more:
+            return
+        if (
+            growing.ended
+        ):  # the library ends a part when the next one begins; what comes late stands in one of its own
+            growing = self._parts[index] = Growing(kind, self.blocks.open(index), None)
+        yield TextDelta(growing.block, more) if kind == "text" else ReasoningDelta(growing.block, more)
+
+    def _part_end(self, event: Plain) -> Iterable[Event]:
+        growing = self._parts.get(number(event, "index") or 0)
+        part = field(event, "part")
+        self._over = field(event, "next_part_kind") is None
+        if growing is None:
+            return
+        growing.metadata = self._kept(part)
+        if growing.kind in {"text", "thinking"}:
+            yield from self._end_text(growing, growing.metadata)
+            yield from self._cited(each(part, "citations"))
+
+    def _end_text(self, growing: Growing, metadata: ProviderMetadata | None) -> Iterable[Event]:
+        if growing.kind == "text" and not growing.ended:
+            if metadata:
+                yield TextStarted(growing.block)  # an empty one, too, may have what the provider wants back
+            yield TextEnded(growing.block, metadata)
+        elif growing.kind == "thinking" and not growing.ended:
+            yield ReasoningEnded(growing.block, metadata)
+        growing.ended = growing.ended or growing.kind in {"text", "thinking"}
+
+    def _close(self) -> Iterable[Event]:
+        """End the response: arguments that were given in turns are complete only now."""
+        for growing in self._parts.values():
+            yield from self._end_text(growing, growing.metadata)
+            yield from _ready(growing)
+
+    def _called(self, part: object, *, valid: bool) -> Iterable[Event]:
+        self._over = True
+        call_id = words(part, "tool_call_id")
+        if call_id not in self._calls:  # its response was not in the streams that this reader has seen
+            growing = self._calls[call_id] = Growing("tool-call", self.blocks.open(call_id), part)
+            growing.ended = True
+            given = carried(growing.input) if growing.input else arguments(words(part, "args"))
+            yield ToolStarted(growing.block, call_id, words(part, "tool_name"), input=given)
+        growing = self._calls[call_id]
+        yield from _ready(growing)
+        if valid:
+            yield ToolRunning(growing.block)
+
+    def _returned(self, part: object, content: object) -> Iterable[Event]:
+        growing = self._calls.get(words(part, "tool_call_id"))
+        if growing is None:
+            self.skip("tool result: no call")
+            return
+        yield from _ready(growing)
+        output = _jsonable(field(part, "content"))
+        if words(part, "outcome") not in {"", "success"} or words(part, "part_kind") == "retry-prompt":
+            yield ToolFailed(growing.block, _said(part, output))
+            return
+        extra = {"content": _jsonable(content), "metadata": _jsonable(field(part, "metadata"))}
+        yield ToolOutput(growing.block, output, metadata=self._kept(part, **extra))
+
+    def _deferred(self, event: Plain) -> Iterable[Event]:
+        for part in each(event, "requests", "approvals"):
+            call_id = words(part, "tool_call_id")
+            if call_id in self._calls:
+                yield ApprovalRequested(self._calls[call_id].block, call_id)
+
+    def _file(self, part: object) -> Iterable[Event]:
+        media_type = words(part, "content", "media_type") or "application/octet-stream"
+        data = field(part, "content", "data")
+        encoded = (
+            base64.b64encode(data).decode() if isinstance(data, bytes) else words(part, "content", "data")
+        )
+        yield File(f"data:{media_type};base64,{encoded}", media_type, metadata=self._kept(part))
+
+    def _cited(self, citations: list[object]) -> Iterable[Event]:
+        for source in (source for citation in citations for source in each(citation, "sources")):
+            url, title = words(source, "url"), words(source, "title")
+            key = url or words(source, "document_id") or title
+            if not key or key in self._sources:
+                continue
+            self._sources.add(key)
+            if url:
+                yield UrlSource(url, title=title or None)
+            else:
+                metadata = self.metadata(document_id=words(source, "document_id") or None)
+                yield DocumentSource("text/plain", title or key, metadata=metadata)
+
+    def _kept(self, part: object, **more: object) -> ProviderMetadata | None:
+        return self.metadata(**{name: field(part, name) for name in KEPT}, **more)
+
+
+def _more_arguments(growing: Growing, delta: object) -> Iterable[Event]:
+    more = field(delta, "args_delta")
+    if isinstance(more, str) and more:
+        yield ToolInputDelta(growing.block, more)
+    elif isinstance(more, dict):
+        growing.input = {**(growing.input or {}), **pairs(more)}
+
+
+def _ready(growing: Growing) -> Iterable[Event]:
+    if growing.kind not in {"tool-call", "builtin-tool-call"} or growing.ended:
+        return
+    growing.ended = True
+    given = UNSET if growing.input is None else carried(growing.input)
+    yield ToolInputReady(growing.block, input=given, metadata=growing.metadata)
+
+
+def _custom(event: Plain) -> Iterable[Event]:
+    payload = {name: value for name, value in event.items() if name not in {"name", "event_kind"}}
+    yield Data(words(event, "name") or "custom", _jsonable(payload))
+
+
+def _response(stream: object) -> object:
+    """Return the response that a stream's object has, once all of it was read."""
+    response = field(stream, "response")  # of an agent's stream
+    get = field(stream, "get")  # of a model's stream
+    return get() if response is None and callable(get) else response
+
+
+def _usage(used: object) -> dict[str, Value]:
+    return usage(
+        input_tokens=number(used, "input_tokens"),
+        output_tokens=number(used, "output_tokens"),
+        reasoning_tokens=number(used, "output_reasoning_tokens") or None,
+        cached_tokens=number(used, "cache_read_tokens") or None,
+        raw=_jsonable(used),
+    )
+
+
+def _said(part: object, output: Value) -> str:
+    """Return what the model is told about a call that failed, in the library's own words."""
+    respond = field(part, "model_response_str")
+    if callable(respond):
+        told: object = respond()
+        if isinstance(told, str):
+            return told
+    return output if isinstance(output, str) else str(output)
+
+
+def _jsonable(value: object) -> Value:
+    """Return a value of the library as JSON has it."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return carried(value)
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # there wherever such a value comes from
+
+    return carried(to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True, fallback=str))

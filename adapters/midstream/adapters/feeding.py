@@ -90,14 +90,15 @@ async def _opened(stream: object, stack: contextlib.AsyncExitStack) -> tuple[obj
         manager = cast("contextlib.AbstractAsyncContextManager[object]", stream)
         stream = await stack.enter_async_context(manager)
     if isinstance(stream, (list, tuple)):
-        return stream, _each(cast("list[object]", stream))
+        return cast("object", stream), _each(cast("list[object]", stream))
     if not isinstance(stream, AsyncIterable):
         raise TypeError(
             f"feed() takes an asynchronous stream, or a list of events; this is {type(stream).__qualname__}. "
             "Use the provider's asynchronous client: a blocking one would hold up every session."
         )
-    stack.push_async_callback(_close, stream)
-    return stream, aiter(cast("AsyncIterable[object]", stream))
+    events = cast("AsyncIterable[object]", stream)
+    stack.push_async_callback(_close, events)
+    return events, aiter(events)
 
 
 async def _each(events: list[object]) -> AsyncIterator[object]:

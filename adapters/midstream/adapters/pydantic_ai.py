@@ -308,8 +308,8 @@ def _more_arguments(growing: Growing, delta: object) -> Iterable[Event]:
     more = field(delta, "args_delta")
     if isinstance(more, str) and more:
         yield ToolInputDelta(growing.block, more)
-    elif isinstance(more, dict):
-        growing.input = {**(growing.input or {}), **pairs(more)}
+    elif pairs(delta, "args_delta"):
+        growing.input = {**(growing.input or {}), **pairs(delta, "args_delta")}
 
 
 def _ready(growing: Growing) -> Iterable[Event]:

@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
+from midstream.agents import Agent
 from midstream.cli.chat import Chat
 from midstream.client.client import Client
 from midstream.client.session import Session
 from midstream.server.agents import demo_agent
 from midstream.server.server import RunningServer, Server
-from midstream.server.sessions.agents import Agent
 from tests.cli.watched import WatchedScreen
 
 

@@ -1,8 +1,8 @@
 """What is typed reaches the agent, and what happens is on every screen once."""
 
+from midstream.agents import Turn
 from midstream.cli.chat import Chat
 from midstream.client.client import Client
-from midstream.server.sessions.agents import Turn
 from tests.cli.conftest import Join, Person, Serve
 from tests.cli.watched import WatchedScreen
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from random import Random
 
+from midstream.agents import Agent
 from midstream.protocol.values import Value
 from midstream.server import Turn
-from midstream.server.sessions.agents import Agent
 
 FLOOD_PARTS = 4
 WORDS = ("all ", "that ", "was ", "said ", "is ", "here ", "é", "\U0001f600 ")

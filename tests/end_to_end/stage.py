@@ -11,13 +11,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from midstream.agents import Agent
 from midstream.client import Client, Options, Policy
 from midstream.client.clock import Clock
 from midstream.protocol.calls import Delivery, PromptResult, SessionResult
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.values import Value
 from midstream.server import RunningServer, Server, Turn
-from midstream.server.sessions.agents import Agent
 from tests.laws.line import Line
 from tests.laws.reader import Chronicle, Reader
 from tests.laws.world import Puppet

@@ -5,7 +5,7 @@ Only such a change shows others nothing at all, and so is a ``skip``: a new mess
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
@@ -13,17 +13,22 @@ from midstream.protocol.model import TextPart
 from midstream.server.sessions.writer import TurnWriter
 
 if TYPE_CHECKING:
-    from midstream.protocol.model import Turn as TurnEntity
+    from collections.abc import Callable
+
     from midstream.server import Turn
     from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import Place
+    from midstream.server.sessions.state import LoadedState
+
+T = TypeVar("T")
 
 
 class Note:
     """An internal agent message with one text, which streams."""
 
-    def __init__(self, writer: TurnWriter, place: Place) -> None:
-        self._writer = writer
+    def __init__(self, state: LoadedState, turn_id: str, place: Place) -> None:
+        self._state = state
+        self._turn_id = turn_id
         self._place = place
 
     @classmethod
@@ -31,25 +36,36 @@ class Note:
         """Open it in a running turn."""
         writer = vars(turn)["_writer"]
         assert isinstance(writer, TurnWriter)
+        state: LoadedState = vars(writer)["_state"]
 
-        def fill(draft: Draft, running: TurnEntity) -> Place:
-            sequence = draft.start_message("agent", visibility="internal", turn_id=running.turn_id)
+        def fill(draft: Draft) -> Place:
+            sequence = draft.start_message("agent", visibility="internal", turn_id=turn.turn_id)
             return draft.place_of(sequence, draft.add_part(sequence, TextPart(text="", state="streaming")))
 
-        return cls(writer, await writer.store(fill))
+        return cls(state, turn.turn_id, await _commit(state, fill))
 
     async def append(self, text: str) -> None:
         """Append to the text."""
-        await self._writer.append(self._place, text)
+        self._state.append(self._turn_id, self._place, text)
 
     async def done(self) -> None:
         """End the text, and the message."""
         sequence = self._place.message
 
-        def fill(draft: Draft, _: TurnEntity) -> None:
+        def fill(draft: Draft) -> None:
             part = draft.part_at(self._place)
             assert isinstance(part, TextPart)
             draft.put_part(sequence, structs.replace(part, state="done"))
             draft.close_message(sequence)
 
-        await self._writer.store(fill)
+        await _commit(self._state, fill)
+
+
+async def _commit(state: LoadedState, fill: Callable[[Draft], T]) -> T:
+    async def work(loaded: LoadedState) -> T:
+        draft = await loaded.draft()
+        result = fill(draft)
+        await loaded.commit(draft)
+        return result
+
+    return await state.loop.perform(work)

@@ -8,10 +8,10 @@ from typing import Literal, TypeVar
 
 import apsw
 
+from midstream.agents import Agent
 from midstream.server import RunningServer, Server
 from midstream.server.clock import Clock
 from midstream.server.ids import Ids
-from midstream.server.sessions.agents import Agent
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import CommitFailed
 from midstream.server.storage.schema import migrate

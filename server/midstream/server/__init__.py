@@ -1,13 +1,22 @@
-"""The midstream server, and the API that agents in its process are written to."""
+"""The midstream server, and the API that agents are written to (:mod:`midstream.agents`)."""
 
+from midstream.agents import (
+    Action,
+    Agent,
+    Answers,
+    Approval,
+    Question,
+    QuestionOption,
+    Step,
+    TextStream,
+    ToolCall,
+    Turn,
+    TurnEnded,
+    TurnFailed,
+)
 from midstream.protocol.limits import Limits
-from midstream.protocol.model import Question, QuestionOption
 from midstream.server.config import Config, ConfigError
 from midstream.server.server import RunningServer, Server
-from midstream.server.sessions.agents import Agent, Answers, Approval, Turn, TurnFailed
-from midstream.server.sessions.open_parts import Action, TextStream, ToolCall
-from midstream.server.sessions.state import TurnEnded
-from midstream.server.sessions.steps import Step
 
 __all__ = [
     "Action",

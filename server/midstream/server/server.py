@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from midstream.agents import Agent
 from midstream.server.agents import agent_named
 from midstream.server.clock import Clock, SystemClock
 from midstream.server.config import Config
 from midstream.server.connections.listener import Listener, listen
 from midstream.server.ids import Ids, RandomIds
+from midstream.server.inputs import InputPolicy
 from midstream.server.logs import configure_unless_done
-from midstream.server.sessions.agents import Agent, InProcessAgents
+from midstream.server.sessions.agents import InProcessAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.database import Database
@@ -156,6 +158,7 @@ class Server:
 def _settings(config: Config) -> Settings:
     return Settings(
         limits=config.limits,
+        inputs=InputPolicy(auto=config.auto_delivery, allowed=config.deliveries),
         tick_seconds=config.tick_ms / 1000,
         history_bytes=config.history_bytes,
         idle_seconds=config.idle_seconds,

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import pytest
 
+from midstream.agents import Agent
 from midstream.client.client import Client
 from midstream.client.session import Session
 from midstream.server.server import Server
-from midstream.server.sessions.agents import Agent
 
 Join: TypeAlias = Callable[[Agent], Awaitable[Session]]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.server.sessions.house import House, parts_of
 
 if TYPE_CHECKING:
-    from midstream.server.sessions.agents import Turn
+    from midstream.agents import Turn
     from tests.server.sessions.recorder import Recorder
 
 

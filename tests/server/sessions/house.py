@@ -16,11 +16,12 @@ import msgspec
 import pytest
 from msgspec import UNSET, UnsetType, structs
 
+from midstream.agents import Agent, Turn
 from midstream.protocol import calls
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.model import InteractionResponse, Message, Session, TextPart, UserPart
 from midstream.protocol.model import Turn as TurnEntity
-from midstream.server.sessions.agents import Agent, InProcessAgents, Turn
+from midstream.server.sessions.agents import InProcessAgents
 from midstream.server.sessions.commands import Answer, Caller, Command, Subscriber
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings

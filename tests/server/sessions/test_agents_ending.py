@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
+from midstream.agents import Agent, Turn, TurnEnded, TurnFailed
 from midstream.protocol.model import (
     ActionPart,
     ErrorPart,
@@ -17,8 +18,6 @@ from midstream.protocol.model import (
     TextPart,
     ToolPart,
 )
-from midstream.server.sessions.agents import Agent, Turn, TurnFailed
-from midstream.server.sessions.state import TurnEnded
 from tests.server.sessions.house import Street, in_simulation, parts_of
 
 

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 from msgspec import UNSET
 
+from midstream.agents import TurnEnded
 from midstream.protocol import calls
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import (
     TextPart,
 )
 from midstream.server.sessions.services import Settings
-from midstream.server.sessions.state import TurnEnded
 from tests.server.sessions.house import House, Street, in_simulation, parts_of, refusal
 
 

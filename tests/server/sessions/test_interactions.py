@@ -41,9 +41,11 @@ def ask(
         part = draft.message(message).part(tool)
         assert isinstance(part, ToolPart)
         waits = (message, part)
-    name = interactions.ask(
+    name = draft.ids.new("ask")
+    interactions.ask(
         draft,
         message,
+        interaction_id=name,
         interaction_type="approval" if request.questions is UNSET else "question",
         request=request,
         tool=waits,
@@ -270,9 +272,11 @@ def test_the_tool_is_found_in_the_message_that_a_steering_input_closed() -> None
     draft = session.draft()
     tool = draft.message(message).part(1)
     assert isinstance(tool, ToolPart)
-    name = interactions.ask(
+    name = "ask_later"
+    interactions.ask(
         draft,
         later,
+        interaction_id=name,
         interaction_type="approval",
         request=InteractionRequest(title="?"),
         tool=(message, tool),

@@ -11,7 +11,7 @@ from tests.server.sessions.house import Street, in_simulation, parts_of, refusal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from midstream.server.sessions.open_parts import ToolCall
+    from midstream.agents import ToolCall
 
 
 @in_simulation

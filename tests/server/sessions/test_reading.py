@@ -6,13 +6,13 @@ import asyncio
 
 from msgspec import UNSET, structs
 
+from midstream.agents import Turn
 from midstream.protocol import calls
 from midstream.protocol.calls import Cursor
 from midstream.protocol.digest import message_digest
 from midstream.protocol.frames import Sync, SyncPayload
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import TextPart
-from midstream.server.sessions.agents import Turn
 from midstream.server.sessions.services import Settings
 from tests.server.sessions.house import House, Street, decoded, in_simulation, parts_of, refusal
 from tests.server.sessions.recorder import Recorder

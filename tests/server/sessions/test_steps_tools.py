@@ -15,8 +15,8 @@ from tests.server.sessions.house import Street, in_simulation, parts_of, refusal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from midstream.agents import ToolCall
     from midstream.protocol.values import Value
-    from midstream.server.sessions.open_parts import ToolCall
 from tests.server.sessions.agent_turn import answer, begin
 
 

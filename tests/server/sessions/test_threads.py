@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from midstream.agents import Turn
 from midstream.protocol.model import ApprovalResponse
 from midstream.server.clock import SystemClock
 from midstream.server.ids import RandomIds
-from midstream.server.sessions.agents import InProcessAgents, Turn
+from midstream.server.sessions.agents import InProcessAgents
 from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.database import Database
 from midstream.server.storage.schema import migrate

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from midstream.agents import TurnFailed
 from midstream.protocol.model import TextPart
 from midstream.server.agents.pace import Pace, words
 from midstream.server.agents.script import FIRST_HINT, HELP, HINT, ORDER, ORDER_HEAD, STORY
@@ -22,11 +23,9 @@ from midstream.server.agents.wishes import (
     roll,
     wishes,
 )
-from midstream.server.sessions.agents import TurnFailed
 
 if TYPE_CHECKING:
-    from midstream.server.sessions.agents import Agent, Turn
-    from midstream.server.sessions.steps import Step
+    from midstream.agents import Agent, Step, Turn
 
 WORD_S = 0.04
 """Seconds between two words at speed 1: a fast reader keeps up."""

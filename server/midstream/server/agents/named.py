@@ -12,7 +12,7 @@ from midstream.server.agents.recordings import RecordingError
 from midstream.server.agents.replay import replay_agent
 
 if TYPE_CHECKING:
-    from midstream.server.sessions.agents import Agent
+    from midstream.agents import Agent
 
 FORMS = "`demo`, `replay:DIR`, or `module:name` for an async function of your own"
 

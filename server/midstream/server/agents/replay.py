@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from midstream.agents import TurnFailed
 from midstream.protocol.model import DataPart
 from midstream.protocol.values import Value, problem_in
 from midstream.server.agents.pace import Pace
@@ -24,15 +25,12 @@ from midstream.server.agents.recordings import (
     recordings_in,
     segments,
 )
-from midstream.server.sessions.agents import TurnFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
+    from midstream.agents import Agent, Step, ToolCall, Turn
     from midstream.protocol.model import Message
-    from midstream.server.sessions.agents import Agent, Turn
-    from midstream.server.sessions.open_parts import ToolCall
-    from midstream.server.sessions.steps import Step
 
 PLAYED = "replay.recording"
 """The data type of the part that names what is played; the next turn goes on from there."""

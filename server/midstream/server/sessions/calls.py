@@ -109,10 +109,11 @@ async def _prompt(state: LoadedState, command: Command) -> msgspec.Struct:
     turns.check_repeated(known, content, params.message_id, taken=taken)
     if known is not None:
         return turns.prompt_result(known, state.projection.queue)
+    delivery = state.input_policy.delivery(params.delivery)
     draft = await state.draft()
     accepted = turns.accept(
         draft,
-        params,
+        structs.replace(params, delivery=delivery),
         params.parts,
         content_hash=content,
         subject=command.caller.subject,

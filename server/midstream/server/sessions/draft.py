@@ -125,6 +125,8 @@ class Draft:
         self.turns: dict[str, Turn] = {}
         self.messages: dict[int, DraftMessage] = {}
         self.clears = False
+        self.added: Place | None = None
+        """Where an agent's part was added."""
         self._limited = True
         self._projection = projection
         self._pending = projection.session.pending_interactions

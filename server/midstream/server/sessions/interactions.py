@@ -38,17 +38,17 @@ def ask(
     draft: Draft,
     sequence: int,
     *,
-    interaction_id: str | None = None,
+    interaction_id: str,
     interaction_type: InteractionType,
     request: InteractionRequest,
     tool: tuple[int, ToolPart] | None,
-) -> str:
-    """Add a pending interaction, and let its tool wait for it; return the interaction's id.
+) -> None:
+    """Add a pending interaction, and let its tool wait for it.
 
     Where the session's mode gives approvals, an approval is resolved from the start, and nothing waits.
     """
     asked = InteractionPart(
-        interaction_id=interaction_id or draft.ids.new("ask"),
+        interaction_id=interaction_id,
         interaction_type=interaction_type,
         status="pending",
         request=request,
@@ -59,7 +59,6 @@ def ask(
         _let_wait(draft, *tool, given=given)
     draft.add_part(sequence, _given(draft, asked) if given else asked)
     draft.set_phase("waiting-model" if given else "waiting-user")
-    return asked.interaction_id
 
 
 def set_approval_mode(

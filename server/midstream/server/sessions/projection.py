@@ -65,6 +65,13 @@ class OpenMessage:
         changed = zip(self.sizes, self.part_revisions, strict=True)
         return sum(size for size, revision in changed if revision > version)
 
+    def places(self) -> dict[str, Place]:
+        """Return where each part is, by its id."""
+        sequence = self.head.sequence
+        numbers = range(1, self.live.part_count + 1)
+        found = [Place(sequence, number, self.live.part_id(number)) for number in numbers]
+        return {place.part_id: place for place in found}
+
     def is_open(self) -> bool:
         """Say whether the message streams, or one of its parts is not ended."""
         return self.is_streaming or any(is_open(part) for part in self.live.parts())

@@ -12,6 +12,7 @@ import structlog
 from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.server.clock import Clock
 from midstream.server.ids import Ids
+from midstream.server.inputs import InputPolicy
 from midstream.server.storage import store
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import StorageError
@@ -35,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How session loops behave."""
 
     limits: Limits = DEFAULT_LIMITS
+    inputs: InputPolicy = InputPolicy()
     tick_seconds: float = 0.01
     """Seconds between two publications of streamed text of one session, at least."""
     history_bytes: int = 1024 * 1024

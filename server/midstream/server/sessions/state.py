@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from msgspec import UNSET
 
+from midstream.agents.errors import TurnEnded
 from midstream.protocol.errors import IllegalTransition, LimitExceeded
 from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import interactions, recovery
@@ -24,6 +25,7 @@ from midstream.server.storage.records import SessionWrite
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Message
+    from midstream.server.inputs import InputPolicy
     from midstream.server.sessions.commands import Subscriber
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.projection import FinishedDraft, Place
@@ -31,10 +33,6 @@ if TYPE_CHECKING:
     from midstream.server.storage.records import LoadedSession
 
 log = structlog.get_logger("midstream.session")
-
-
-class TurnEnded(Exception):  # an outcome, not a fault
-    """The turn that an agent writes to is not running any more; nothing it writes enters."""
 
 
 class LoadedState:
@@ -72,6 +70,11 @@ class LoadedState:
     def loop(self) -> SessionLoop:
         """The loop that owns this state."""
         return self._loop
+
+    @property
+    def input_policy(self) -> InputPolicy:
+        """How inputs are taken."""
+        return self._services.settings.inputs
 
     # Drafts and commits
 
@@ -256,6 +259,10 @@ class LoadedState:
         future = asyncio.get_running_loop().create_future()
         self._answers[interaction_id] = future
         return future
+
+    def forget_answer(self, interaction_id: str) -> None:
+        """Give the future up: the question was not asked."""
+        self._answers.pop(interaction_id, None)
 
     def _settle_answers(self, finished: FinishedDraft) -> None:
         for message in finished.messages:

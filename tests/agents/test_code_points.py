@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from midstream.server.sessions.code_points import CodePoints
+from midstream.agents.code_points import CodePoints
 
 
 def halves(text: str) -> str:

@@ -1,0 +1,23 @@
+"""The API that agents are written to, in the server's process and in a worker of their own alike."""
+
+from midstream.agents.errors import TurnEnded, TurnFailed
+from midstream.agents.open_parts import Action, TextStream, ToolCall
+from midstream.agents.outcomes import Answers, Approval
+from midstream.agents.step import Step
+from midstream.agents.turn import Agent, Turn
+from midstream.protocol.model import Question, QuestionOption
+
+__all__ = [
+    "Action",
+    "Agent",
+    "Answers",
+    "Approval",
+    "Question",
+    "QuestionOption",
+    "Step",
+    "TextStream",
+    "ToolCall",
+    "Turn",
+    "TurnEnded",
+    "TurnFailed",
+]

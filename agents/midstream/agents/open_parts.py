@@ -1,0 +1,187 @@
+"""The parts that an agent has open: a text that grows, a tool call, an action (SPEC 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from msgspec import UNSET, UnsetType
+
+from midstream.agents.code_points import CodePoints
+from midstream.agents.writer import absent
+from midstream.protocol.agents import AddPart, ChangeAction, EndText, MoveTool
+from midstream.protocol.errors import IllegalTransition
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from midstream.agents.writer import Writer
+    from midstream.protocol.model import (
+        ActionPart,
+        ActionState,
+        ProviderMetadata,
+        ReasoningPart,
+        TextPart,
+        ToolPart,
+    )
+    from midstream.protocol.values import Value
+
+
+class TextStream:
+    """A text or reasoning part that grows: ``async with step.text() as text: await text.append(...)``."""
+
+    def __init__(self, writer: Writer, part: TextPart | ReasoningPart) -> None:
+        """Made by a step; the part opens when the block is entered."""
+        self._writer = writer
+        self._part = part
+        self._is_open = False
+        self._code_points = CodePoints()
+
+    async def __aenter__(self) -> Self:
+        """Open the part."""
+        await self._writer.write(AddPart(part=self._part))
+        self._is_open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the part, unless the block failed: then the turn's end, or abandon, ends it."""
+        if kind is None:
+            await self.done()
+
+    async def append(self, text: str) -> None:
+        """Append text. Half of a surrogate pair at its end is held until the other half comes.
+
+        Raises:
+            ValueError: the text has a surrogate that no neighbour completes.
+            IllegalTransition: the part is not open: the block was not entered, or is left.
+
+        """
+        if not self._is_open:
+            raise IllegalTransition("stream", "a text outside its block", "done", "streaming")
+        whole = self._code_points.feed(text)
+        if whole:
+            await self._writer.append(self._part.part_id, whole)
+
+    async def done(self, *, provider_metadata: ProviderMetadata | None = None) -> None:
+        """End the part; harmless when it has ended or is gone."""
+        if not self._is_open:
+            return
+        self._code_points.end()
+        self._is_open = False
+        await self._writer.write(
+            EndText(part_id=self._part.part_id, provider_metadata=absent(provider_metadata))
+        )
+
+
+class ToolCall:
+    """One tool call. Each of its moves is committed before it is seen, so a tool never runs twice."""
+
+    def __init__(self, writer: Writer, part: ToolPart) -> None:
+        """Made by a step."""
+        self._writer = writer
+        self.part_id = part.part_id
+        self.tool_call_id = part.tool_call_id
+        self.tool_name = part.tool_name
+        self.input: Value | UnsetType = part.input
+        self._code_points = CodePoints()
+
+    async def append_input(self, text: str) -> None:
+        """Append to the arguments as they stream (``input_text``); as :meth:`TextStream.append`."""
+        whole = self._code_points.feed(text)
+        if whole:
+            await self._writer.append(self.part_id, whole)
+
+    async def ready(
+        self,
+        input: Value | UnsetType = UNSET,
+        *,
+        raw_input: str | None = None,  # the model's word
+    ) -> None:
+        """Say that the arguments are complete; ``raw_input`` where they could not be parsed."""
+        await self._writer.write(
+            MoveTool(part_id=self.part_id, state="ready", input=input, raw_input=absent(raw_input))
+        )
+        self.input = input
+
+    async def run(self) -> None:
+        """Say that the tool begins to execute. It is on disk before this returns (SPEC 9)."""
+        await self._writer.write(MoveTool(part_id=self.part_id, state="running"))
+
+    async def progress(self, output: Value) -> None:
+        """Show a preliminary output, which the next one replaces."""
+        await self._writer.write(
+            MoveTool(part_id=self.part_id, state="running", output=output, preliminary=True)
+        )
+
+    async def complete(self, output: Value, *, provider_metadata: ProviderMetadata | None = None) -> None:
+        """End the call with its output."""
+        await self._writer.write(
+            MoveTool(
+                part_id=self.part_id,
+                state="completed",
+                output=output,
+                result_provider_metadata=absent(provider_metadata),
+            )
+        )
+
+    async def fail(self, error: str) -> None:
+        """End the call with what went wrong."""
+        await self._writer.write(MoveTool(part_id=self.part_id, state="failed", error=error))
+
+
+class Action:
+    """Something that the agent does, for people to see."""
+
+    def __init__(self, writer: Writer, part: ActionPart) -> None:
+        """Made by a turn."""
+        self._writer = writer
+        self._part_id = part.part_id
+        self.title = part.title
+
+    async def update(
+        self,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        data: dict[str, Value] | None = None,
+    ) -> None:
+        """Change what it says while it goes on."""
+        await self._change(None, title, description, data)
+
+    async def complete(
+        self,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        data: dict[str, Value] | None = None,
+    ) -> None:
+        """End it well."""
+        await self._change("completed", title, description, data)
+
+    async def fail(
+        self,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        data: dict[str, Value] | None = None,
+    ) -> None:
+        """End it badly."""
+        await self._change("failed", title, description, data)
+
+    async def _change(
+        self,
+        state: ActionState | None,
+        title: str | None,
+        description: str | None,
+        data: dict[str, Value] | None,
+    ) -> None:
+        await self._writer.write(
+            ChangeAction(
+                part_id=self._part_id,
+                state=absent(state),
+                title=absent(title),
+                description=absent(description),
+                data=absent(data),
+            )
+        )

@@ -88,6 +88,8 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("MIDSTREAM_TICK_MS", "1.5", "int"),
         ("MIDSTREAM_LOG_FORMAT", "xml", "auto, console, json"),
         ("MIDSTREAM_LOG_LEVEL", "loud", "debug, error, info, warning"),
+        ("MIDSTREAM_AUTO_DELIVERY", "auto", "absorb, interrupt, queue, reject"),
+        ("MIDSTREAM_DELIVERIES", "queue, rejcet", "some of auto, interrupt, queue, reject"),
         ("MIDSTREAM_LIMIT_QUEUE", "few", "integer"),
         ("MIDSTREAM_LIMIT_QUEUE", "0", "from 1"),
         ("MIDSTREAM_LIMIT_NESTING", "65", "from 8 to 64"),

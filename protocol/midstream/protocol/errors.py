@@ -147,7 +147,8 @@ class Forbidden(MidstreamError):
 class Refused(MidstreamError):
     """The request is well formed but the session's state does not allow it; nothing was changed.
 
-    ``details.reason`` is ``turn_running``, ``queue_full``, ``archived``, ``forking``.
+    ``details.reason`` is ``turn_running``, ``queue_full``, ``archived``, ``forking``,
+    ``delivery_not_allowed``.
     """
 
     code = "refused"

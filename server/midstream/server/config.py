@@ -14,7 +14,9 @@ from typing import Annotated, Literal, TypeAlias, get_type_hints
 import msgspec
 from msgspec import Meta, structs
 
+from midstream.protocol.calls import Delivery
 from midstream.protocol.limits import Limits
+from midstream.server.inputs import DELIVERIES, AutoDelivery
 
 ENV_PREFIX = "MIDSTREAM_"
 LIMIT_PREFIX = "MIDSTREAM_LIMIT_"
@@ -87,6 +89,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     served without the disk. 0 keeps none: then every reconnect reads the changed messages."""
     drain_seconds: Annotated[int, Meta(ge=0)] = 10
     """Seconds that connections get to leave by themselves when the server drains."""
+    auto_delivery: AutoDelivery = "absorb"
+    """What becomes of input that comes while a turn runs and names no delivery: ``absorb`` (it waits, and the
+    agent may take it in at a step boundary), ``queue``, ``reject`` or ``interrupt``. By default nothing is
+    lost and nobody's turn is cut off."""
+    deliveries: tuple[Delivery, ...] = DELIVERIES
+    """The deliveries that callers may name; ``auto`` always may be. Where many write in one session, a host
+    may want nobody to ``interrupt``."""
     log_format: LogFormat = "auto"
     """``console`` for people, ``json`` for machines; ``auto`` is ``console`` on a terminal."""
     log_level: LogLevel = "info"
@@ -113,9 +122,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         """Read ``MIDSTREAM_*`` variables; ``overrides`` that are not None win over them.
 
         Every setting is its name in capitals (``MIDSTREAM_PORT``), every limit likewise
-        (``MIDSTREAM_LIMIT_QUEUE``), ``MIDSTREAM_ALLOWED_ORIGINS`` has commas between its items. Empty
-        variables count as not set. Other variables are left alone, but not unknown limits: those are
-        misspelled.
+        (``MIDSTREAM_LIMIT_QUEUE``); lists (``MIDSTREAM_ALLOWED_ORIGINS``) have commas between their items.
+        Empty variables count as not set. Other variables are left alone, but not unknown limits: those
+        are misspelled.
 
         Raises:
             ConfigError: names the variable, what it had, and what was expected.
@@ -176,7 +185,7 @@ _FIELDS: Mapping[str, object] = {
 
 
 def _parsed(name: str, text: str) -> object:
-    if name == "allowed_origins":
+    if name in {"allowed_origins", "deliveries"}:
         return [item.strip() for item in text.split(",") if item.strip()]
     return text.strip()
 
@@ -193,6 +202,10 @@ def _expectation(expected: object) -> str:
     info = msgspec.inspect.type_info(expected)
     if isinstance(info, msgspec.inspect.LiteralType):
         return f"Expected one of {', '.join(map(str, info.values))}"
+    if isinstance(info, msgspec.inspect.VarTupleType) and isinstance(
+        info.item_type, msgspec.inspect.LiteralType
+    ):
+        return f"Expected some of {', '.join(map(str, info.item_type.values))}, with commas between them"
     if isinstance(info, msgspec.inspect.IntType):
         least = "" if info.ge is None else f" from {info.ge}"
         return f"Expected an integer{least}{'' if info.le is None else f' to {info.le}'}"

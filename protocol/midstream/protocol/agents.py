@@ -1,4 +1,4 @@
-"""What an agent writes to its turn, as data: the same for an agent in the server and a remote one (SPEC 9).
+"""What an agent writes to its turn, as data: the same for an agent in the server and a remote one (SPEC 14).
 
 A write is decided by the session's loop, in order. It names a part by the ``part_id`` that the
 agent gave it, so nothing has to be answered before the next write goes out. The one thing that is no
@@ -90,6 +90,7 @@ class MoveTool(_Write, tag="move_tool", frozen=True, omit_defaults=True, kw_only
     output: Value | UnsetType = UNSET
     preliminary: bool | UnsetType = UNSET
     error: str | UnsetType = UNSET
+    call_provider_metadata: ProviderMetadata | UnsetType = UNSET
     result_provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 

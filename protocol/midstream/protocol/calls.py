@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from midstream.protocol.agent_calls import AGENT_PARAMS, AGENT_RESULTS, EmptyResult
 from midstream.protocol.frames import Count, SyncPayload
 from midstream.protocol.model import (
     ApprovalMode,
@@ -68,10 +69,6 @@ class UnsubscribeParams(_Params, frozen=True, kw_only=True):
     """``unsubscribe``."""
 
     session_id: Id
-
-
-class EmptyResult(_Result, frozen=True, kw_only=True):
-    """Done; there is nothing to say."""
 
 
 class MessagesParams(_Params, frozen=True, kw_only=True):
@@ -304,7 +301,7 @@ class ForkParams(_Params, frozen=True, kw_only=True):
     title: str | UnsetType = UNSET
 
 
-PARAMS: dict[str, type[_Params]] = {
+PARAMS: dict[str, type[msgspec.Struct]] = {
     "subscribe": SubscribeParams,
     "unsubscribe": UnsubscribeParams,
     "messages": MessagesParams,
@@ -326,10 +323,11 @@ PARAMS: dict[str, type[_Params]] = {
     "sessions.approval_mode": ApprovalModeParams,
     "sessions.delete": SessionParams,
     "sessions.fork": ForkParams,
+    **AGENT_PARAMS,
 }
 """The parameters of every method of this version."""
 
-RESULTS: dict[str, type[_Result]] = {
+RESULTS: dict[str, type[msgspec.Struct]] = {
     "subscribe": SubscribeResult,
     "unsubscribe": EmptyResult,
     "messages": Page,
@@ -351,5 +349,6 @@ RESULTS: dict[str, type[_Result]] = {
     "sessions.approval_mode": SessionResult,
     "sessions.delete": EmptyResult,
     "sessions.fork": SessionResult,
+    **AGENT_RESULTS,
 }
 """The result of every method of this version."""

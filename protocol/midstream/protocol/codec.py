@@ -26,7 +26,7 @@ from midstream.protocol.errors import (
     UnknownFrame,
     UnknownMethod,
 )
-from midstream.protocol.frames import Call, Chunk, ClientFrame, Hello, ServerFrame
+from midstream.protocol.frames import Call, Chunk, ClientFrame, Hello, ServerFrame, WriteFrame
 from midstream.protocol.limits import DEFAULT_LIMITS, SUBPROTOCOL_JSON, SUBPROTOCOL_MSGPACK
 from midstream.protocol.scan import Token, json_tokens, msgpack_tokens, scan
 from midstream.protocol.values import MAX_INTEGER, MAX_VALUES, Value, is_unicode, join, problem_in
@@ -127,10 +127,11 @@ class Codec(ABC):
             if salvaged is None:
                 raise self._refusal(data, _CLIENT_FIELDS, error, DEFAULT_LIMITS.nesting) from None
             frame = salvaged
-        if isinstance(frame, Hello):
+        if isinstance(frame, (Hello, WriteFrame)):
             problem = self._problem(self._value.decode(data), data, DEFAULT_LIMITS.nesting)
             if problem:
-                raise InvalidRequest(_named(problem[0], _CLIENT_FIELDS["hello"]), problem[1])
+                names = _CLIENT_FIELDS[str(frame.__struct_config__.tag)]
+                raise InvalidRequest(_named(problem[0], names), problem[1])
         elif isinstance(frame, Chunk):
             self._check_piece(frame)
         return frame

@@ -190,10 +190,10 @@ class IllegalTransition(MidstreamError):
 
     code = "illegal_transition"
 
-    def __init__(self, kind: str, identifier: str, before: str, after: str) -> None:
-        """Name the machine, the entity and both states."""
+    def __init__(self, kind: str, identifier: str, before: str, after: str, *, why: str = "") -> None:
+        """Name the machine, the entity and both states, and why, where the table alone does not say it."""
         super().__init__(
-            f"A {kind} cannot go from {before!r} to {after!r} ({identifier}).",
+            f"A {kind} cannot go from {before!r} to {after!r} ({identifier}).{why and ' '}{why}",
             {"kind": kind, "id": identifier, "from": before, "to": after},
         )
 

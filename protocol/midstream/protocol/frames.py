@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from midstream.protocol.agents import AgentId, Write, WriteResult
 from midstream.protocol.errors import ErrorInfo
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import (
+    InteractionPart,
     Origin,
     Part,
     Role,
@@ -226,8 +228,89 @@ class Chunk(msgspec.Struct, array_like=True, tag="chunk", frozen=True):
     piece: Piece
 
 
-ClientFrame: TypeAlias = Hello | Call | Ping | Pong | Chunk
-"""What a client sends."""
+class PartHandle(msgspec.Struct, array_like=True, tag="part", frozen=True):
+    """→ A number that a worker gives a part of its turn, for the deltas of this attachment (SPEC 14.4)."""
+
+    channel: Count
+    handle: Count
+    part_id: AgentId
+
+
+class Append(msgspec.Struct, array_like=True, tag="a", frozen=True):
+    """→ The worker's hot frame: text appended to a part (12 bytes for four ASCII characters in msgpack)."""
+
+    channel: Count
+    n: Count
+    handle: Count
+    text: str
+
+
+class WriteFrame(msgspec.Struct, array_like=True, tag="write", frozen=True):
+    """→ A write of a remote agent; the ``n`` of an attachment's writes and appends are consecutive."""
+
+    channel: Count
+    n: Count
+    write: Write
+
+
+class Offer(msgspec.Struct, array_like=True, tag="offer", frozen=True):
+    """← A turn that this worker may attach to; ``resumed`` where another one has begun it."""
+
+    session_id: str
+    turn_id: str
+    resumed: bool
+
+
+class Ack(msgspec.Struct, array_like=True, tag="ack", frozen=True):
+    """← Writes up to ``n`` were taken, and up to ``durable`` they are on disk."""
+
+    channel: Count
+    n: Count
+    durable: Count
+
+
+class Wrote(msgspec.Struct, array_like=True, tag="wrote", frozen=True):
+    """← What a write gave back."""
+
+    channel: Count
+    n: Count
+    result: WriteResult
+
+
+class WriteRefused(msgspec.Struct, array_like=True, tag="refused", frozen=True):
+    """← A write or an append changed nothing; the next ones are taken all the same."""
+
+    channel: Count
+    n: Count
+    error: ErrorInfo
+
+
+class Answered(msgspec.Struct, array_like=True, tag="answered", frozen=True):
+    """← An interaction of the turn has its outcome."""
+
+    channel: Count
+    interaction: InteractionPart
+
+
+class InputsWaiting(msgspec.Struct, array_like=True, tag="inputs", frozen=True):
+    """← How many inputs ``absorb_inputs`` would take now."""
+
+    channel: Count
+    count: Count
+
+
+class Detached(msgspec.Struct, array_like=True, tag="detached", frozen=True):
+    """← The attachment is over: ``ended``, ``fenced``, ``reload``, ``gap`` or ``overloaded``."""
+
+    channel: Count
+    code: str
+
+
+ClientFrame: TypeAlias = Hello | Call | Ping | Pong | Chunk | PartHandle | Append | WriteFrame
+"""What a client, or a worker, sends."""
+
+WorkerFrame: TypeAlias = PartHandle | Append | WriteFrame
+"""What a worker sends in an attachment."""
 
 ServerFrame: TypeAlias = (
     Welcome
@@ -244,6 +327,13 @@ ServerFrame: TypeAlias = (
     | Signal
     | GoAway
     | Chunk
+    | Offer
+    | Ack
+    | Wrote
+    | WriteRefused
+    | Answered
+    | InputsWaiting
+    | Detached
 )
 """What a server sends."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
-from midstream.adapters.growing import Halves
+from midstream.adapters.growing import Halves, merged
 from midstream.adapters.plain import carried, unicode
 from midstream.adapters.reader import arguments
 
@@ -31,6 +31,7 @@ class Call:
         self._state: Literal["streaming", "ready", "running", "ended"] = (
             "streaming" if event.input is UNSET else "ready"
         )
+        self._metadata = event.metadata
         self._pieces: list[str] = []
         self._join = Halves()
         self._invalid = False
@@ -57,7 +58,12 @@ class Call:
             self._pieces.append(whole)
             await self._call.append_input(whole)
 
-    async def ready(self, input: Value | UnsetType = UNSET, raw_input: str | None = None) -> None:
+    async def ready(
+        self,
+        input: Value | UnsetType = UNSET,
+        raw_input: str | None = None,
+        metadata: ProviderMetadata | None = None,
+    ) -> None:
         """The arguments are complete; where they are no JSON the call fails, and keeps them as they are."""
         if self._state != "streaming":
             return
@@ -65,11 +71,12 @@ class Call:
             words = "".join(self._pieces)
             input = arguments(words)
             raw_input = words if input is UNSET else None
+        whole = merged(self._metadata, metadata) if metadata else None
         if raw_input is None:
-            await self._call.ready(carried(input))
+            await self._call.ready(carried(input), call_provider_metadata=whole)
             self._state = "ready"
             return
-        await self._call.ready(raw_input=unicode(raw_input))
+        await self._call.ready(raw_input=unicode(raw_input), call_provider_metadata=whole)
         self._state = "ready"
         self._invalid = True
         await self.fail(NO_JSON)

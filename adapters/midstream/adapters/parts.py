@@ -133,7 +133,7 @@ class Parts:
             return
         match event:
             case ToolInputReady(_, input, raw_input):
-                await tool.ready(input, raw_input)
+                await tool.ready(input, raw_input, event.metadata)
             case ToolRunning():
                 await tool.run()
             case ToolOutput(_, output, preliminary, metadata):

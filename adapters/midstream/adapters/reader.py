@@ -83,6 +83,10 @@ class Blocks:
         """Return the name of what was open under ``key``, which is not open any more."""
         return self._open.pop(key, None)
 
+    def forget(self) -> None:
+        """Say that nothing is open any more: the provider begins to count anew."""
+        self._open.clear()
+
     def keys(self) -> list[object]:
         """Return the provider's names of what is open, the oldest first."""
         return list(self._open)

@@ -1,17 +1,21 @@
-"""The parts that an agent has open: a text that grows, a tool call, an action (SPEC 9)."""
+"""The parts that an agent has open: a text that grows, a tool call, an action (SPEC 8)."""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Self
 
 from msgspec import UNSET, UnsetType
 
 from midstream.agents.code_points import CodePoints
+from midstream.agents.errors import TurnEnded, TurnFailed
+from midstream.agents.outcomes import ToolOutcome
 from midstream.agents.writer import absent
 from midstream.protocol.agents import AddPart, ChangeAction, EndText, MoveTool
-from midstream.protocol.errors import IllegalTransition
+from midstream.protocol.errors import IllegalTransition, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from midstream.agents.writer import Writer
@@ -97,16 +101,60 @@ class ToolCall:
         input: Value | UnsetType = UNSET,
         *,
         raw_input: str | None = None,  # the model's word
+        call_provider_metadata: ProviderMetadata | None = None,
     ) -> None:
-        """Say that the arguments are complete; ``raw_input`` where they could not be parsed."""
+        """Say that the arguments are complete; ``raw_input`` where they could not be parsed.
+
+        Metadata of the call replaces what it began with.
+        """
         await self._writer.write(
-            MoveTool(part_id=self.part_id, state="ready", input=input, raw_input=absent(raw_input))
+            MoveTool(
+                part_id=self.part_id,
+                state="ready",
+                input=input,
+                raw_input=absent(raw_input),
+                call_provider_metadata=absent(call_provider_metadata),
+            )
         )
         self.input = input
 
     async def run(self) -> None:
-        """Say that the tool begins to execute. It is on disk before this returns (SPEC 9)."""
+        """Claim the call, before the tool executes: ``running`` is on disk when this returns (SPEC 8.9).
+
+        Raises:
+            IllegalTransition: it was claimed before, or has ended; the tool must not execute.
+
+        """
         await self._writer.write(MoveTool(part_id=self.part_id, state="running"))
+
+    async def execute(self, function: Callable[[Value], Awaitable[Value] | Value]) -> ToolOutcome:
+        """Claim the call, give its input to ``function``, and end the call with what that returns.
+
+        What ``function`` raises ends the call as failed, with the error's type and text, which people and
+        the model see; it is not raised here. A failed turn (:class:`TurnFailed`), a turn that has ended
+        and a cancellation are. Arguments that could not be parsed fail the call, unclaimed.
+
+        Raises:
+            IllegalTransition: the call was claimed before, or has ended; ``function`` was not called.
+
+        """
+        if self.input is UNSET:
+            return await self._failed("Its arguments could not be parsed.")
+        await self.run()
+        try:
+            given = function(self.input)
+            output = await given if inspect.isawaitable(given) else given
+            await self.complete(output)
+        except (TurnEnded, TurnFailed, Unavailable):
+            raise
+        except Exception as error:  # noqa: BLE001  # a tool's failure is for the model to deal with
+            text = str(error).encode(errors="replace").decode()
+            return await self._failed(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        return ToolOutcome(output=output)
+
+    async def _failed(self, error: str) -> ToolOutcome:
+        await self.fail(error)
+        return ToolOutcome(error=error)
 
     async def progress(self, output: Value) -> None:
         """Show a preliminary output, which the next one replaces."""

@@ -1,14 +1,15 @@
-"""A step of an agent, and what is written in it: texts, tool calls, files, sources, data (SPEC 9)."""
+"""A step of an agent, and what is written in it: texts, tool calls, files, sources, data (SPEC 8)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import importlib
+from typing import TYPE_CHECKING, Self, cast
 
 from msgspec import UNSET, UnsetType
 
 from midstream.agents.open_parts import TextStream, ToolCall
 from midstream.agents.writer import absent
-from midstream.protocol.agents import AbandonStep, AddPart, BeginStep, EndStep
+from midstream.protocol.agents import AbandonStep, AddPart, BeginStep, EndStep, ReportError
 from midstream.protocol.model import (
     DataPart,
     FilePart,
@@ -23,6 +24,7 @@ from midstream.protocol.model import (
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from midstream.adapters import Fed, Reader
     from midstream.agents.writer import Writer
     from midstream.protocol.agents import AddedPart
     from midstream.protocol.values import Value
@@ -175,6 +177,19 @@ class Step:
                 step_id=self.step_id,
             )
         )
+
+    async def error(self, code: str, message: str, *, recoverable: bool = True) -> None:
+        """Keep a failure in the conversation, below what it cut short; the step goes on."""
+        await self._writer.write(ReportError(code=code, message=message, recoverable=recoverable))
+
+    async def feed(self, stream: object, *, reader: Reader | None = None) -> Fed:
+        """Write all that a model's stream says into this step, as it comes; return what it came to.
+
+        ``stream`` is what a provider's own asynchronous client gives. Every kind of part is written:
+        see :func:`midstream.adapters.feed`.
+        """
+        adapters = importlib.import_module("midstream.adapters")  # by name: only what is fed needs them
+        return cast("Fed", await adapters.feed(self, stream, reader=reader))
 
     async def marker(self) -> None:
         """Add a ``step-start`` part, where the step's beginning is to be seen."""

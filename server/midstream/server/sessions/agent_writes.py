@@ -1,4 +1,4 @@
-"""What each write of an agent does to the session (SPEC 9). Pure; every function fills a draft."""
+"""What each write of an agent does to the session (SPEC 8). Pure; every function fills a draft."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ _PHASES: Mapping[ToolState, TurnPhase] = {
     "failed": "waiting-model",
 }
 """What the turn does after a tool's move. A tool waits for a person by an interaction only."""
+
+_CLAIMED = "It was claimed already, and a tool runs at most once: whoever claimed it runs it, nobody else."
 
 
 class Places:
@@ -154,9 +156,12 @@ def _move_tool(draft: Draft, write: MoveTool, places: Places) -> None:
     place = places.of(write.part_id)
     part = _part(draft, place, ToolPart)
     check("tool", part.tool_call_id, part.state, write.state)
+    if part.state == write.state == "running" and write.preliminary is not True:
+        raise IllegalTransition("tool", part.tool_call_id, "running", "running", why=_CLAIMED)
     if write.state not in _PHASES:
         raise InvalidRequest("state", f"a tool gets to {write.state!r} by a question to a person; ask one")
-    given = _given(write, "input", "raw_input", "output", "error", "result_provider_metadata")
+    metadata = ("call_provider_metadata", "result_provider_metadata")
+    given = _given(write, "input", "raw_input", "output", "error", *metadata)
     draft.put_part(
         place.message, structs.replace(part, state=write.state, preliminary=write.preliminary, **given)
     )

@@ -141,7 +141,7 @@ def end_turn(
     """End the running turn, everything in it that is open, and start the next where input waits.
 
     ``reason`` is what cancelled interactions say. A failure becomes an ``error`` part, in the turn's
-    streaming message, or in a message of its own.
+    streaming message, or in a message of its own, unless the last part says it already.
     """
     turn = draft.turn
     if turn is None:
@@ -149,12 +149,20 @@ def end_turn(
     why = f"turn_{state}" if reason == "turn_stopped" else reason
     with draft.without_limits():
         end_open_parts(draft, turn, reason=reason, why=why)
-        if failure is not None:
+        if failure is not None and not _is_told(draft, failure):
             add_error(draft, turn.turn_id, failure, recoverable=recoverable)
         close_streaming(draft)
     draft.set_turn(structs.replace(turn, state=state, finished_at=draft.now, error=failure or UNSET))
     if start_next:
         start_waiting(draft)
+
+
+def _is_told(draft: Draft, failure: TurnFailure) -> bool:
+    """Say whether the agent reported this very failure last, before it failed with it."""
+    sequence = draft.streaming()
+    parts = draft.peek(sequence) if sequence else []
+    last = parts[-1] if parts else None
+    return isinstance(last, ErrorPart) and (last.code, last.message) == (failure.code, failure.message)
 
 
 def end_open_parts(draft: Draft, turn: Turn | None, *, reason: CancelReason, why: str) -> None:

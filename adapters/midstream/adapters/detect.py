@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, cast
 
+from midstream.adapters.langchain_blocks import messages_in
 from midstream.adapters.plain import Plain, plain
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ SHAPES: tuple[tuple[str, Callable[[Plain], bool]], ...] = (
     ("openai-responses", lambda event: _type(event).startswith("response.")),
     ("anthropic", lambda event: _type(event) in ANTHROPIC),
     ("google", lambda event: bool({"candidates", "usageMetadata", "promptFeedback"} & event.keys())),
+    ("pydantic-ai", lambda event: "event_kind" in event),
     ("langchain", lambda event: "event" in event and "run_id" in event),
+    ("langchain", lambda event: {"type", "ns", "data"} <= event.keys()),
+    ("langchain", lambda event: any(bool(messages_in(node)) for node in event.values())),
     ("openai-chat", lambda event: _type(event) in {"", "error"} and "error" in event),
 )
 """How a plain event is told, the first that fits."""
@@ -93,5 +97,7 @@ def format_of(event: object) -> str | None:
         for prefix, name in MODULES:
             if owner.__module__.startswith(prefix):
                 return name
+    if isinstance(event, (tuple, list)):
+        return "langchain"  # a graph's items: what, and about what
     fields = plain(event)
     return next((name for name, fits in SHAPES if fits(fields)), None)

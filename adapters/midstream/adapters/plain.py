@@ -131,6 +131,11 @@ def _carried(value: object, left: int) -> Value:  # noqa: PLR0911  # one return 
     return _carried(fields, left) if fields else unicode(str(value))
 
 
+def in_words(value: Value) -> str:
+    """Return the value as text: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def unicode(words: str) -> str:
     """Return the text with surrogate pairs joined, and U+FFFD for each half that stands alone."""
     if words.isascii():

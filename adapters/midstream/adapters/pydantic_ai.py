@@ -43,7 +43,7 @@ from midstream.adapters.events import (
     UrlSource,
 )
 from midstream.adapters.objects import each, field, number, pairs, words
-from midstream.adapters.plain import Plain, carried
+from midstream.adapters.plain import Plain, carried, in_words
 from midstream.adapters.reader import Reader, arguments, usage
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class PydanticAIReader(Reader):
         yield from _ready(growing)
         output = _jsonable(field(part, "content"))
         if words(part, "outcome") not in {"", "success"} or words(part, "part_kind") == "retry-prompt":
-            yield ToolFailed(growing.block, _said(part, output))
+            yield ToolFailed(growing.block, in_words(output))
             return
         extra = {"content": _jsonable(content), "metadata": _jsonable(field(part, "metadata"))}
         yield ToolOutput(growing.block, output, metadata=self._kept(part, **extra))
@@ -340,16 +340,6 @@ def _usage(used: object) -> dict[str, Value]:
         cached_tokens=number(used, "cache_read_tokens") or None,
         raw=_jsonable(used),
     )
-
-
-def _said(part: object, output: Value) -> str:
-    """Return what the model is told about a call that failed, in the library's own words."""
-    respond = field(part, "model_response_str")
-    if callable(respond):
-        told: object = respond()
-        if isinstance(told, str):
-            return told
-    return output if isinstance(output, str) else str(output)
 
 
 def _jsonable(value: object) -> Value:

@@ -9,10 +9,22 @@ from pathlib import Path
 import pytest
 
 from midstream.client import Client, Session, TurnHandle
-from midstream.server import Action, Answers, Approval, Config, Step, TextStream, ToolCall, Turn
+from midstream.server import (
+    Action,
+    Answers,
+    Approval,
+    Config,
+    Step,
+    TextStream,
+    ToolCall,
+    ToolOutcome,
+    Turn,
+)
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
-CLASSES = [Turn, Step, TextStream, ToolCall, Action, Approval, Answers, Client, Session, TurnHandle]
+CLASSES = [
+    Turn, Step, TextStream, ToolCall, ToolOutcome, Action, Approval, Answers, Client, Session, TurnHandle
+]  # fmt: skip
 
 
 def rows_under(title: str) -> dict[str, list[str]]:

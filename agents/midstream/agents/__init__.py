@@ -2,7 +2,7 @@
 
 from midstream.agents.errors import TurnEnded, TurnFailed
 from midstream.agents.open_parts import Action, TextStream, ToolCall
-from midstream.agents.outcomes import Answers, Approval
+from midstream.agents.outcomes import Answers, Approval, ToolOutcome
 from midstream.agents.step import Step
 from midstream.agents.turn import Agent, Turn
 from midstream.protocol.model import Question, QuestionOption
@@ -17,6 +17,7 @@ __all__ = [
     "Step",
     "TextStream",
     "ToolCall",
+    "ToolOutcome",
     "Turn",
     "TurnEnded",
     "TurnFailed",

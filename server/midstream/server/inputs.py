@@ -17,7 +17,7 @@ class InputPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How one server takes inputs."""
 
     auto: AutoDelivery = "absorb"
-    """What becomes of an input that is sent with ``auto``: with ``absorb`` it waits, and a step takes it in."""
+    """What an input that is sent with ``auto`` does; with ``absorb`` it waits until a step takes it in."""
     allowed: tuple[Delivery, ...] = DELIVERIES
     """The deliveries that a caller may name; ``auto`` always may be."""
 

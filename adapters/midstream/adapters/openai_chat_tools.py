@@ -7,7 +7,7 @@ a new call when it brings an id that the call at its place does not have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from midstream.adapters.events import ToolInputDelta, ToolInputReady, ToolStarted
 from midstream.adapters.plain import at, carried, mapping, text, whole
@@ -46,7 +46,7 @@ class ChatTools:
         if isinstance(given, str):
             call.held += given
         elif isinstance(given, dict):
-            call.input = carried(given)
+            call.input = carried(cast("object", given))
         if not call.started and name:
             call.started = True
             yield ToolStarted(call.block, call.call_id, name)

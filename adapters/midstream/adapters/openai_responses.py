@@ -43,6 +43,7 @@ _QUIET = (
     "response.function_call_arguments.done",
     "response.mcp_call_arguments.done",
     "response.output_text.done",
+    "response.reasoning_summary_part.done",
     "response.reasoning_summary_text.done",
     "response.reasoning_text.done",
     "response.refusal.done",

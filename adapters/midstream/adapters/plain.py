@@ -91,8 +91,11 @@ def at(event: object, *path: str | int) -> object:
     for key in path:
         if isinstance(event, dict):
             event = cast("Plain", event).get(cast("str", key))
-        elif isinstance(event, list) and isinstance(key, int) and -len(event) <= key < len(event):
-            event = cast("list[object]", event)[key]
+        elif isinstance(event, list) and isinstance(key, int):
+            found = cast("list[object]", event)
+            if not -len(found) <= key < len(found):
+                return None
+            event = found[key]
         else:
             return None
     return event
@@ -104,9 +107,9 @@ def carried(value: object, nesting: int = NESTING) -> Value:
     Integers beyond 2^53-1 and numbers that are not finite become text, lone surrogates U+FFFD, objects plain
     values, and what nests too deep its JSON-like text.
     """
-    if problem_in(value, nesting=nesting) is None and not isinstance(value, (tuple, msgspec.Struct)):
-        return cast("Value", value)
-    return _carried(value, nesting)
+    if isinstance(value, (tuple, msgspec.Struct)) or problem_in(value, nesting=nesting) is not None:
+        return _carried(cast("object", value), nesting)
+    return cast("Value", value)
 
 
 def _carried(value: object, left: int) -> Value:  # noqa: PLR0911  # one return for each kind of value

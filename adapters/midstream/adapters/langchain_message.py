@@ -57,6 +57,9 @@ REASONS: dict[str, FinishReason] = {
 }
 """What the providers behind LangChain say, in small letters."""
 REASON_FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+REASONING = "reasoning_content"
+"""A field beside the content that some models' reasoning comes in, and that they want it back in."""
+KEPT = ("id", "extras", "field")
 NOT_KEPT = {"tool_calls", "function_call", "reasoning_content", "parsed", "refusal"}
 """Fields of ``additional_kwargs`` that the parts say already."""
 
@@ -94,6 +97,8 @@ class StreamedMessage:
         self._mine: list[Call] = []
         self._by_index: dict[object, Call] = {}
         self._reason = ""
+        self._beside = False
+        """The reasoning of the chunk that is read stands beside its content."""
 
     def takes(self, message_id: str) -> bool:
         """Whether a chunk with this id belongs here; a model's own id and its run's name the same message."""
@@ -107,6 +112,7 @@ class StreamedMessage:
         provider = words(chunk, "response_metadata", "model_provider")
         if provider:
             self._metadata["model_provider"] = provider
+        self._beside = bool(words(chunk, "additional_kwargs", REASONING))
         for block in blocks_of(chunk):
             yield from self._block(block)
         calls = [*each(chunk, "tool_calls"), *each(chunk, "invalid_tool_calls")]
@@ -131,6 +137,8 @@ class StreamedMessage:
                 yield from self._sources(each(block, "annotations"))
             case "reasoning":
                 yield from self._grow("reasoning", block, words(block, "reasoning"))
+                if self._beside:
+                    self._metadata["field"] = REASONING
             case "refusal":
                 yield from self._grow("text", block, words(block, "refusal"))
                 yield Refusal(words(block, "refusal"))
@@ -176,7 +184,7 @@ class StreamedMessage:
 
     def _taken(self) -> ProviderMetadata | None:
         """Return what was kept about the text that ends; the provider's name says nothing alone."""
-        kept = {name: self._metadata.pop(name) for name in ("id", "extras") if name in self._metadata}
+        kept = {name: self._metadata.pop(name) for name in KEPT if name in self._metadata}
         return (
             self._reader.metadata(**kept, model_provider=self._metadata.get("model_provider"))
             if kept
@@ -198,6 +206,8 @@ class StreamedMessage:
             if call_id:
                 self._calls[call_id] = call
             extras = pairs(said, "extras") or None
+            if provider_executed:  # its provider's name says that it can go back
+                kept = {**kept, "model_provider": self._metadata.get("model_provider", "")}
             metadata = self._reader.metadata(extras=extras, **kept) if extras or kept else None
             yield ToolStarted(
                 call.block, call_id, name, provider_executed=provider_executed, metadata=metadata

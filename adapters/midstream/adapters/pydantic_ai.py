@@ -157,9 +157,9 @@ class PydanticAIReader(Reader):
         kind = words(part, "part_kind")
         match kind:
             case "text" | "thinking" | "compaction":
-                yield from self._text(index, kind, part)
+                yield from self._text(index, kind, event)
             case "tool-call" | "builtin-tool-call":
-                yield from self._call(index, kind, part)
+                yield from self._call(index, kind, event)
             case "builtin-tool-return":
                 yield from self._returned(part, None)
             case "file":
@@ -167,7 +167,8 @@ class PydanticAIReader(Reader):
             case _:
                 self.skip(f"part_start: {kind}")
 
-    def _text(self, index: int, kind: str, part: object) -> Iterable[Event]:
+    def _text(self, index: int, kind: str, event: Plain) -> Iterable[Event]:
+        part = field(event, "part")
         growing = Growing(kind, self.blocks.open(index), part)
         self._parts[index] = growing
         content = words(part, "content")
@@ -180,11 +181,13 @@ class PydanticAIReader(Reader):
             yield ReasoningDelta(growing.block, content)
         if kind == "compaction":  # comes whole, and has to go back as what it was
             growing.ended = True
-            yield ReasoningEnded(growing.block, self._kept(part, part_kind=kind))
+            system = field(event, "canonical_system")
+            yield ReasoningEnded(growing.block, self._kept(part, part_kind=kind, canonical_system=system))
 
-    def _call(self, index: int, kind: str, part: object) -> Iterable[Event]:
+    def _call(self, index: int, kind: str, event: Plain) -> Iterable[Event]:
+        part = field(event, "part")
         growing = Growing(kind, self.blocks.open(index), part)
-        growing.metadata = self._kept(part)
+        growing.metadata = self._kept(part, canonical_system=field(event, "canonical_system"))
         self._parts[index] = growing
         self._calls[words(part, "tool_call_id")] = growing
         yield ToolStarted(
@@ -227,7 +230,7 @@ class PydanticAIReader(Reader):
         self._over = field(event, "next_part_kind") is None
         if growing is None:
             return
-        growing.metadata = self._kept(part)
+        growing.metadata = self._kept(part, canonical_system=field(event, "canonical_system"))
         if growing.kind in {"text", "thinking"}:
             yield from self._end_text(growing, growing.metadata)
             yield from self._cited(each(part, "citations"))

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from anthropic.types import MessageParam
     from google.genai.types import ContentDict
+    from langchain_core.messages import BaseMessage
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.responses import ResponseInputItemParam
+    from pydantic_ai.messages import ModelMessage
 
 COMPOSERS = {
     "openai-chat": "midstream.adapters.compose.openai_chat",
@@ -41,6 +43,10 @@ def compose(context: Composable, provider: Literal["openai-responses"]) -> list[
 def compose(context: Composable, provider: Literal["anthropic"]) -> list[MessageParam]: ...
 @overload
 def compose(context: Composable, provider: Literal["google"]) -> list[ContentDict]: ...
+@overload
+def compose(context: Composable, provider: Literal["pydantic-ai"]) -> list[ModelMessage]: ...
+@overload
+def compose(context: Composable, provider: Literal["langchain"]) -> list[BaseMessage]: ...
 
 
 def compose(context: Composable, provider: str) -> object:

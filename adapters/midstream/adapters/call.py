@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
@@ -9,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from midstream.adapters.growing import Halves, merged
 from midstream.adapters.plain import carried, unicode
 from midstream.adapters.reader import arguments
+from midstream.protocol.errors import IllegalTransition
 
 if TYPE_CHECKING:
     from midstream.adapters.events import ToolStarted
@@ -84,10 +86,13 @@ class Call:
     async def run(self) -> None:
         """The tool executes; also one that was announced before, and has been approved since."""
         await self.ready()
-        if self._state != "ended":
+        was_asked, self.approval_id = self.approval_id is not None, None
+        if self._state == "ready":
             await self._call.run()
             self._state = "running"
-            self.approval_id = None
+        elif self._state == "running" and was_asked:
+            with contextlib.suppress(IllegalTransition):  # it runs still: the agent decided without a person
+                await self._call.run()
 
     async def output(self, output: Value, metadata: ProviderMetadata | None, *, preliminary: bool) -> None:
         """Show an output, or end the call with it."""

@@ -10,6 +10,8 @@ for all of them: it knows which result belongs to which call.
 tool's ``running`` is on disk before the tool executes. ``run_stream_events`` runs on without waiting:
 there the tool may begin while its ``running`` is being written. A call that must wait for a person
 (``requires_approval``) is announced like the others, and is in ``fed.approvals`` by the end of the stream.
+Tools that the agent itself executes (external ones) are announced too: name them as ``deferred``, and
+their calls stay ``ready``, in ``fed.calls``.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from midstream.adapters.plain import Plain, carried, in_words
 from midstream.adapters.reader import Reader, arguments, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from midstream.protocol.model import ProviderMetadata
     from midstream.protocol.values import Value
@@ -91,9 +93,10 @@ class PydanticAIReader(Reader):
 
     provider: ClassVar[str] = "pydantic-ai"
 
-    def __init__(self) -> None:
-        """Begin a run."""
+    def __init__(self, *, deferred: Collection[str] = ()) -> None:
+        """Begin a run; ``deferred`` names tools that Pydantic AI announces and leaves to the agent."""
         super().__init__()
+        self._deferred_tools = frozenset(deferred)
         self._stream: object = None
         self._parts: dict[int, Growing] = {}
         self._calls: dict[str, Growing] = {}
@@ -260,7 +263,7 @@ class PydanticAIReader(Reader):
             yield ToolStarted(growing.block, call_id, words(part, "tool_name"), input=given)
         growing = self._calls[call_id]
         yield from _ready(growing)
-        if valid:
+        if valid and words(part, "tool_name") not in self._deferred_tools:
             yield ToolRunning(growing.block)
 
     def _returned(self, part: object, content: object) -> Iterable[Event]:

@@ -1,0 +1,405 @@
+"""Pydantic AI's own agents and events: what becomes of each, and when its tools run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext, ToolDenied
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    BinaryContent,
+    Citation,
+    CompactionPart,
+    FilePart,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelRequest,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolReturnPart,
+    WebCitationSource,
+)
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+from midstream.adapters.events import TextDelta
+from midstream.adapters.pydantic_ai import PydanticAIReader
+from midstream.agents import Turn
+from midstream.protocol.model import DataPart, ErrorPart, StepStartPart, ToolPart
+from midstream.protocol.model import TextPart as ModelText
+from tests import strategies
+from tests.adapters.conversation import Conversation, conversation
+from tests.adapters.memory import fed_in_memory, said, words_of
+
+Said = str | dict[int, DeltaToolCall] | dict[int, DeltaThinkingPart]
+
+
+def model(*answers: Sequence[Said]) -> FunctionModel:
+    """A model that gives these answers, one for each request."""
+    left = iter(answers)
+
+    async def stream(_messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[Said]:
+        for piece in next(left):
+            yield piece
+
+    return FunctionModel(stream_function=stream)
+
+
+def call(
+    index: int, name: str | None, arguments: str, call_id: str | None = None
+) -> dict[int, DeltaToolCall]:
+    """A piece of a tool call."""
+    return {index: DeltaToolCall(name=name, json_args=arguments, tool_call_id=call_id)}
+
+
+async def test_a_run_becomes_its_parts_in_order() -> None:
+    """Reasoning with its signature, text, calls whose arguments alternate, their results, and the answer."""
+    agent = Agent(
+        model(
+            [
+                {0: DeltaThinkingPart(content="hm ")},
+                {0: DeltaThinkingPart(content="yes", signature="SIG")},
+                "Let me ",
+                "look.",
+                call(1, "weather", '{"ci', "c1"),
+                call(2, "weather", '{"city":"Oslo"}', "c2"),
+                call(1, None, 'ty":"Rome"}'),
+            ],
+            ["Sunny ", "in both."],
+        )
+    )
+
+    @agent.tool_plain
+    async def weather(city: str) -> str:
+        return f"sunny in {city}"
+
+    async with agent.run_stream_events("How is it?") as events:
+        fed, parts = await fed_in_memory(events)
+    assert [part["type"] for part in parts] == [
+        "reasoning", "text", "tool", "tool", "step-start", "text", "data",
+    ]  # fmt: skip
+    assert parts[0]["text"] == "hm yes"
+    assert parts[0]["provider_metadata"] == {"pydantic-ai": {"signature": "SIG", "provider_name": "function"}}
+    assert words_of(parts) == ["Let me look.", "Sunny in both."]
+    tools = [(part["input"], part["output"], part["state"]) for part in parts if part["type"] == "tool"]
+    assert tools == [
+        ({"city": "Rome"}, "sunny in Rome", "completed"),
+        ({"city": "Oslo"}, "sunny in Oslo", "completed"),
+    ]
+    assert fed.usage is not None
+    assert fed.usage["input_tokens"]
+    assert not fed.wants_results
+    assert fed.unknown == {}
+
+
+async def test_the_outcomes_of_tools_are_told_in_the_words_that_the_model_hears() -> None:
+    """A retry, an unknown tool, arguments that are no JSON, a failure, and an output of objects."""
+    agent = Agent(
+        model(
+            [
+                call(0, "picky", "{}", "c1"),
+                call(1, "nowhere", "{}", "c2"),
+                call(2, "picky", '{"a', "c3"),
+                call(3, "broken", "{}", "c4"),
+                call(4, "rich", "{}", "c5"),
+            ],
+            ["done"],
+        )
+    )
+
+    @agent.tool_plain
+    async def picky() -> str:
+        raise ModelRetry("try harder")
+
+    @agent.tool_plain
+    async def broken() -> str:
+        raise ToolFailed("out of order")
+
+    @agent.tool_plain
+    async def rich() -> list[object]:
+        return [{"a": 1.5}, BinaryContent(b"abc", media_type="image/png")]
+
+    async with agent.run_stream_events("go") as events:
+        fed, parts = await fed_in_memory(events)
+    tools = {str(part["tool_call_id"]): part for part in parts if part["type"] == "tool"}
+    assert [tools[name]["state"] for name in ("c1", "c2", "c3", "c4", "c5")] == [*["failed"] * 4, "completed"]
+    assert tools["c1"]["error"] == "try harder"
+    assert str(tools["c2"]["error"]).startswith("Unknown tool name: 'nowhere'")
+    assert tools["c3"]["raw_input"] == '{"a'
+    assert tools["c4"]["error"] == "out of order"
+    assert tools["c5"]["output"] == [
+        {"a": 1.5},
+        {
+            "data": "YWJj",
+            "media_type": "image/png",
+            "vendor_metadata": None,
+            "kind": "binary",
+            "identifier": "a9993e",
+        },
+    ]
+    assert [one.tool_call_id for one in fed.invalid_calls] == ["c3"]
+
+
+async def test_a_model_alone_leaves_its_calls_to_the_agent() -> None:
+    """A stream of one request: usage and calls are there when it ends."""
+    request = ModelRequest.user_text_prompt("hi")
+    stream = model_request_stream(model(["a", "b", call(1, "look", '{"at":1}', "c1")]), [request])
+    fed, parts = await fed_in_memory(stream)
+    assert words_of(parts) == ["ab"]
+    assert [(one.tool_name, one.input) for one in fed.calls] == [("look", {"at": 1})]
+    assert fed.usage is not None
+    assert fed.usage["output_tokens"]
+
+
+async def test_arguments_that_come_as_a_map_are_the_input() -> None:
+    """TestModel and Gemini give no text of the arguments."""
+    agent = Agent(TestModel())
+
+    @agent.tool_plain
+    async def weather(city: str) -> str:
+        return city
+
+    async with agent.run_stream_events("hi") as events:
+        _, parts = await fed_in_memory(events)
+    assert [part["input"] for part in parts if part["type"] == "tool"] == [{"city": "a"}]
+
+
+async def test_what_repeats_in_a_later_step_is_another_part() -> None:
+    """Indices begin again with every response, and this model's ids of calls too."""
+    answers: list[list[Said]] = [
+        ["one ", call(1, "look", "{}", "same")],
+        ["two ", call(1, "look", "{}", "same")],
+        ["three"],
+    ]
+    agent = Agent(model(*answers))
+    seen = iter(range(9))
+
+    @agent.tool_plain
+    async def look() -> int:
+        return next(seen)
+
+    async with agent.run_stream_events("hi") as events:
+        _, parts = await fed_in_memory(events)
+    assert words_of(parts) == ["one ", "two ", "three"]
+    assert [part["output"] for part in parts if part["type"] == "tool"] == [0, 1]
+
+
+async def test_an_error_in_mid_stream_leaves_what_came(tmp_path: Path) -> None:
+    """The text so far stays, and the error is told without what it may give away."""
+
+    async def stream(_messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str]:
+        yield "so far"
+        raise RuntimeError("secret address")
+
+    async def agent(turn: Turn) -> None:
+        async with turn.step() as step, broken.run_stream_events("x") as events:
+            with pytest.raises(RuntimeError, match="secret address"):
+                await step.feed(events)
+
+    broken = Agent(FunctionModel(stream_function=stream))
+    async with conversation(agent, tmp_path) as talk:
+        assert (await talk.say("hi")).state == "completed"
+        assert [part.text for part in talk.parts() if isinstance(part, ModelText)] == ["so far"]
+        [error] = [part for part in talk.parts() if isinstance(part, ErrorPart)]
+        assert error.code == "stream_failed"
+        assert "secret" not in error.message
+
+
+@pytest.mark.parametrize("way", ["iter", "handler"])
+async def test_running_is_on_disk_before_the_tool_executes(way: str, tmp_path: Path) -> None:
+    """With ``iter`` and a handler Pydantic AI waits for who reads; both tools of a batch were claimed."""
+    talk: Conversation
+    seen: list[dict[str, str]] = []
+    answers: list[list[Said]] = [
+        ["Looking. ", call(1, "first", "{}", "c1"), call(2, "second", "{}", "c2")],
+        ["Done."],
+    ]
+
+    async def agent(turn: Turn) -> None:
+        thinker = Agent(model(*answers))
+
+        @thinker.tool_plain
+        async def first() -> str:
+            seen.append(await talk.stored_tools())
+            return "1"
+
+        @thinker.tool_plain
+        async def second() -> str:
+            seen.append(await talk.stored_tools())
+            return "2"
+
+        reader = PydanticAIReader()
+
+        async def show(_: RunContext[object], events: AsyncIterable[AgentStreamEvent]) -> None:
+            async with turn.step() as step:
+                await step.feed(events, reader=reader)
+
+        if way == "handler":
+            await thinker.run("hi", event_stream_handler=show)
+            return
+        async with thinker.iter("hi") as run:
+            async for node in run:
+                if Agent.is_model_request_node(node) or Agent.is_call_tools_node(node):
+                    async with turn.step() as step, node.stream(run.ctx) as events:
+                        await step.feed(events, reader=reader)
+
+    async with conversation(agent, tmp_path) as talk:
+        assert (await talk.say("hi")).state == "completed"
+        assert seen == [{"first": "running", "second": "running"}] * 2
+        tools = [part for part in talk.parts() if isinstance(part, ToolPart)]
+        assert [(part.state, part.output) for part in tools] == [("completed", "1"), ("completed", "2")]
+        usages = [part for part in talk.parts() if isinstance(part, DataPart)]
+        assert [part.data_type for part in usages] == ["usage", "usage"]
+        assert not [part for part in talk.parts() if isinstance(part, (ErrorPart, StepStartPart))]
+
+
+async def test_approvals_go_to_people_and_their_answers_back(tmp_path: Path) -> None:
+    """One approved and one denied, over two runs and one reader: each call is one part."""
+    executed: list[str] = []
+    thinker = Agent(
+        model([call(0, "delete", '{"path":"a"}', "c1"), call(1, "delete", '{"path":"b"}', "c2")], ["Done."]),
+        output_type=[str, DeferredToolRequests],
+    )
+
+    @thinker.tool_plain(requires_approval=True)
+    async def delete(path: str) -> str:
+        executed.append(path)
+        return f"deleted {path}"
+
+    async def agent(turn: Turn) -> None:
+        reader = PydanticAIReader()
+        async with turn.step() as step, thinker.run_stream_events("hi") as events:
+            fed = await step.feed(events, reader=reader)
+            history = events.all_messages()
+        results = DeferredToolResults()
+        for asked, call_id in fed.approvals:
+            approval = await turn.ask_approval(asked, title=f"Run {asked.tool_name}?")
+            results.approvals[call_id] = True if approval.approved else ToolDenied("no")
+        more = thinker.run_stream_events(message_history=history, deferred_tool_results=results)
+        async with turn.step() as step, more as events:
+            await step.feed(events, reader=reader)
+
+    async with conversation(agent, tmp_path) as talk:
+        turn = await talk.session.prompt("hi")
+        await talk.session.approve((await talk.asked())[0].interaction_id)
+        await talk.session.until(lambda: len([p for p in talk.parts() if p_is_pending(p)]) == 1)
+        await talk.session.deny((await talk.asked())[0].interaction_id)
+        assert (await turn.finished()).state == "completed"
+        tools = [part for part in talk.parts() if isinstance(part, ToolPart)]
+        assert [part.state for part in tools] == ["completed", "failed"]
+        assert tools[1].error == "no"
+        assert executed == ["a"]
+
+
+def p_is_pending(part: object) -> bool:
+    """Whether a part is a question that nobody has answered."""
+    return getattr(part, "status", "") == "pending"
+
+
+def test_what_providers_do_themselves_is_kept_for_them() -> None:
+    """A search of the provider's own, a picture, a compaction, citations: with what goes back to it."""
+    native = NativeToolCallPart("web_search", {"query": "q"}, "n1", provider_name="anthropic", id="i1")
+    back = NativeToolReturnPart("web_search", [{"url": "u"}], "n1", provider_name="anthropic")
+    source = WebCitationSource("https://example.com/", title="Example")
+    events = [
+        PartStartEvent(index=0, part=native),
+        PartStartEvent(index=1, part=back),
+        PartStartEvent(index=2, part=FilePart(BinaryContent(b"abc", media_type="image/png"))),
+        PartStartEvent(index=3, part=CompactionPart("So far.", provider_name="anthropic")),
+        PartStartEvent(index=4, part=TextPart("")),
+        PartDeltaEvent(index=4, delta=TextPartDelta("It is.")),
+        PartEndEvent(index=4, part=TextPart("It is.", citations=[Citation([source, source])])),
+        PartDeltaEvent(index=4, delta=TextPartDelta("", citations_delta=[Citation([source])])),
+    ]
+    names = [type(event).__name__ for event in said(PydanticAIReader(), *events)]
+    assert names == [
+        "ToolStarted", "ToolInputReady", "ToolOutput", "File", "ReasoningStarted", "ReasoningDelta",
+        "ReasoningEnded", "TextDelta", "TextEnded", "UrlSource",
+    ]  # fmt: skip
+
+
+def test_text_that_comes_after_its_part_ended_is_not_lost() -> None:
+    """It stands in a part of its own."""
+    events = [
+        PartStartEvent(index=0, part=TextPart("a")),
+        PartEndEvent(index=0, part=TextPart("a"), next_part_kind="text"),
+        PartStartEvent(index=1, part=TextPart("b")),
+        PartDeltaEvent(index=0, delta=TextPartDelta("c")),
+    ]
+    deltas = [event for event in said(PydanticAIReader(), *events) if isinstance(event, TextDelta)]
+    assert [delta.text for delta in deltas] == ["a", "b", "c"]
+    assert len({delta.block for delta in deltas}) == 3
+
+
+def test_a_result_without_its_call_is_counted_and_harmless() -> None:
+    """Of a run whose beginning this reader has not seen."""
+    reader = PydanticAIReader()
+    assert said(reader, FunctionToolResultEvent(ToolReturnPart("look", "x", "c9"))) == []
+    assert reader.unknown == {"tool result: no call": 1}
+
+
+@given(st.lists(st.text(), min_size=1, max_size=8))
+async def test_however_a_text_is_cut_it_is_whole(pieces: list[str]) -> None:
+    """The text is the concatenation of what the model gave."""
+    async with Agent(model([*pieces, "."])).run_stream_events("x") as events:
+        _, parts = await fed_in_memory(events)
+    assert words_of(parts) == ["".join(pieces) + "."]
+
+
+async def test_events_that_were_recorded_read_like_the_objects() -> None:
+    """The library's own JSON of its events says the same."""
+    adapter = TypeAdapter[AgentStreamEvent](AgentStreamEvent)
+    agent = Agent(model(["Look. ", call(1, "look", '{"at":1}', "c1")], ["Done."]))
+
+    @agent.tool_plain
+    async def look(at: int) -> int:
+        return at
+
+    async with agent.run_stream_events("hi") as events:
+        objects = [event async for event in events][:-1]
+    lines = [adapter.dump_json(event) for event in objects]  # type: ignore[arg-type]  # all but the result are
+    assert said(PydanticAIReader(), *lines) == said(PydanticAIReader(), *objects)
+
+
+@given(
+    st.lists(
+        strategies.maps
+        | st.fixed_dictionaries(
+            {
+                "event_kind": st.sampled_from(
+                    [
+                        "part_start",
+                        "part_delta",
+                        "part_end",
+                        "function_tool_call",
+                        "function_tool_result",
+                        "custom",
+                        "deferred_tool_requests",
+                        "agent_run_result",
+                        "new",
+                    ]
+                )
+            },
+            optional={"index": strategies.values, "part": strategies.values, "delta": strategies.values},
+        )
+    )
+)
+def test_odd_events_never_fail(events: list[object]) -> None:
+    """Whatever comes is skipped and counted."""
+    reader = PydanticAIReader()
+    for event in events:
+        reader.read(event)
+    reader.end()
+    assert all(count > 0 for count in reader.unknown.values())

@@ -193,6 +193,19 @@ def is_stored(write: Write) -> bool:
     return not isinstance(write, _LIVE)
 
 
+def check_write(write: Write) -> None:
+    """Refuse a write whose fields do not belong together, before it is looked at in its turn (SPEC 14.5).
+
+    Raises:
+        InvalidRequest: names the field by its path in the write.
+
+    """
+    if isinstance(write, AddPart):
+        check_added(write.part)
+    elif isinstance(write, EndTurn) and (write.state == "failed") != (write.failure is not UNSET):
+        raise InvalidRequest("failure", "must be there where state is 'failed', and not where 'completed'")
+
+
 def check_added(part: AddedPart) -> None:
     """Refuse a part that cannot begin as it is.
 

@@ -10,7 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from midstream.protocol.agent_calls import AGENT_PARAMS, AGENT_RESULTS, EmptyResult
+from midstream.protocol.agent_calls import AGENT_PARAMS, AGENT_RESULTS
+from midstream.protocol.agent_calls import EmptyResult as EmptyResult  # noqa: PLC0414  # a result of calls, too
 from midstream.protocol.frames import Count, SyncPayload
 from midstream.protocol.model import (
     ApprovalMode,

@@ -46,11 +46,15 @@ class ChunkAssembler:
 
     def __init__(self, limit_bytes: int, codec: Codec) -> None:
         """Join pieces of this codec, as long as all that wait have at most so many bytes."""
-        self._limit = limit_bytes
+        self._limit_name, self._limit = "frame_bytes", limit_bytes
         self._binary = codec.binary
         self._open: dict[int, bytearray] = {}
         self._highest = -1
         self._held = 0
+
+    def allow(self, limit_name: str, limit_bytes: int) -> None:
+        """Go by another limit from now on."""
+        self._limit_name, self._limit = limit_name, limit_bytes
 
     def feed(self, chunk: Chunk) -> bytes | None:
         """Take a chunk and return its frame, encoded, if it was the last piece; else None.
@@ -75,7 +79,7 @@ class ChunkAssembler:
         held = self._held + len(data)
         if held > self._limit:
             self._give_up(chunk.n)
-            raise LimitExceeded("frame_bytes", self._limit, held)
+            raise LimitExceeded(self._limit_name, self._limit, held)
         if len(self._open) > _OPEN:
             self._give_up(chunk.n)
             raise InvalidRequest("n", f"more than {_OPEN} frames are in pieces at once; finish one first")

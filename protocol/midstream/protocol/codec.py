@@ -14,7 +14,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 import msgspec
 
@@ -52,6 +52,8 @@ def _fields(frames: object) -> Fields:
 
 _CLIENT_FIELDS = _fields(ClientFrame)
 _SERVER_FIELDS = _fields(ServerFrame)
+_WRITES = {"write", "a"}
+"""The tags of frames that are answered by their channel and number (SPEC 14.6)."""
 _SERVER_NESTING = 1_000
 """A server's values were checked when they came to it; this only bounds the search for a problem."""
 
@@ -117,21 +119,21 @@ class Codec(ABC):
         Raises:
             MalformedFrame: no array with a string tag, or a chunk that cannot be read.
             UnknownFrame: the tag is not one of a client's.
-            InvalidRequest: an element is wrong; ``call_id`` is that of the call where it could be read.
+            InvalidRequest: an element is wrong; ``call_id`` is that of the call, and ``write`` that of the
+                write, where it could be read.
 
         """
         try:
             frame = self._client_frame.decode(data)
+            # what a call carries is checked with its params; appended text is checked by its decoding
+            value = self._value.decode(data) if isinstance(frame, (Hello, WriteFrame)) else None
         except _REFUSALS as error:
             salvaged = self._salvaged_chunk(data)
             if salvaged is None:
                 raise self._refusal(data, _CLIENT_FIELDS, error, DEFAULT_LIMITS.nesting) from None
-            frame = salvaged
-        if isinstance(frame, (Hello, WriteFrame)):
-            problem = self._problem(self._value.decode(data), data, DEFAULT_LIMITS.nesting)
-            if problem:
-                names = _CLIENT_FIELDS[str(frame.__struct_config__.tag)]
-                raise InvalidRequest(_named(problem[0], names), problem[1])
+            frame, value = salvaged, None
+        if value is not None:
+            self._check_frame(frame, value, data)
         elif isinstance(frame, Chunk):
             self._check_piece(frame)
         return frame
@@ -209,6 +211,18 @@ class Codec(ABC):
             problem = scan(self._tokens(data), nesting=nesting).problem
         return problem
 
+    def _check_frame(self, frame: ClientFrame, value: Value, data: bytes) -> None:
+        """Refuse a frame that carries what the protocol does not carry."""
+        problem = self._problem(value, data, DEFAULT_LIMITS.nesting)
+        if problem is None:
+            return
+        refusal = InvalidRequest(
+            _named(problem[0], _CLIENT_FIELDS[str(frame.__struct_config__.tag)]), problem[1]
+        )
+        if isinstance(frame, WriteFrame):
+            refusal.write = frame.channel, frame.n
+        raise refusal
+
     def _check_piece(self, chunk: Chunk) -> None:
         if not self._is_piece(chunk.piece):
             raise MalformedFrame(f"the piece of chunk {chunk.n} is empty or of the wrong type")
@@ -236,9 +250,11 @@ class Codec(ABC):
             return MalformedFrame(f"a chunk has a wrong element: {error}")
         path, problem = found.problem or _translated(str(error), known[tag])
         refusal = InvalidRequest(_named(path, known[tag]), problem)
-        call_id = found.head[1] if tag == "call" and len(found.head) > 1 else None
-        if isinstance(call_id, int) and not isinstance(call_id, bool) and 0 <= call_id <= MAX_INTEGER:
-            refusal.call_id = call_id
+        numbers = [one if _is_count(one) else None for one in found.head[1:]]
+        if tag == "call" and numbers:
+            refusal.call_id = numbers[0]
+        elif tag in _WRITES and len(numbers) > 1 and numbers[0] is not None and numbers[1] is not None:
+            refusal.write = numbers[0], numbers[1]
         return refusal
 
 
@@ -267,7 +283,11 @@ def _named(path: str, names: tuple[str, ...]) -> str:
     if match is None or int(match[1]) >= len(names):
         return path
     name, rest = names[int(match[1])], path[match.end() :]
-    return rest.removeprefix(".") if name == "params" and rest else name + rest
+    return rest.removeprefix(".") if name in {"params", "write"} and rest else name + rest
+
+
+def _is_count(element: object) -> TypeGuard[int]:
+    return isinstance(element, int) and not isinstance(element, bool) and 0 <= element <= MAX_INTEGER
 
 
 class MsgpackCodec(Codec):

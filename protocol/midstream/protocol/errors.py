@@ -59,6 +59,8 @@ class InvalidRequest(MidstreamError):
 
     call_id: int | None = None
     """The id of the call that the bad frame was, where it could be read: the error answers that call."""
+    write: tuple[int, int] | None = None
+    """The channel and the number of the write that the bad frame was, likewise: it is refused (SPEC 14.6)."""
 
     def __init__(self, field: str, problem: str) -> None:
         """Name the field and say what is wrong with it and what was expected."""
@@ -148,7 +150,8 @@ class Refused(MidstreamError):
     """The request is well formed but the session's state does not allow it; nothing was changed.
 
     ``details.reason`` is ``turn_running``, ``queue_full``, ``archived``, ``forking``,
-    ``delivery_not_allowed``.
+    ``delivery_not_allowed``; of ``agent.attach`` it is ``turn_ended``, ``turn_taken``, ``fenced``,
+    ``not_registered`` or ``not_remote`` (SPEC 14.3).
     """
 
     code = "refused"

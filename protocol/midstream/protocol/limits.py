@@ -57,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     agent_frame_bytes: int = 16 * 1024 * 1024
     """Bytes of a frame from a registered worker, chunks joined: tools give more than people type."""
     agent_window_bytes: int = 256 * 1024
-    """Bytes of writes and appends of an attachment that may be on their way and not acknowledged yet; a single
+    """Bytes of writes and appends of an attachment that may be on their way and not acknowledged yet; one
     longer frame may be on its way alone."""
     connections_per_subject: int = 1_000
     """Connections of one subject at a time."""

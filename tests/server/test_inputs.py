@@ -26,7 +26,7 @@ def test_another_delivery_is_as_asked_or_refused_with_those_that_are_not(asked: 
     """Whatever `auto` means."""
     policy = InputPolicy(auto="reject")
     assert policy.delivery(asked) == asked
-    others = tuple(name for name in DELIVERIES if name != asked)
+    others: tuple[Delivery, ...] = tuple(name for name in DELIVERIES if name != asked)
     with pytest.raises(Refused) as refused:
         InputPolicy(auto="reject", allowed=others).delivery(asked)
     assert refused.value.details == {"reason": "delivery_not_allowed"}

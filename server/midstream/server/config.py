@@ -32,6 +32,10 @@ LIMIT_RANGES: Mapping[str, tuple[int, int]] = {
 """The least and the greatest value of limits that cannot be any positive integer."""
 
 
+REMOTE = "remote"
+"""The agent of a server whose turns are run by workers."""
+
+
 class ConfigError(Exception):
     """A setting is wrong. The text names it, says what was expected, and what to do."""
 
@@ -70,7 +74,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8_787
     """TCP port to listen on; 0 takes a free one."""
     agent: str = "demo"
-    """Which agent answers: ``demo``, ``replay:DIR`` or ``module:name``."""
+    """Which agent answers: ``demo``, ``replay:DIR``, ``module:name``, or ``remote`` for workers."""
+    lease_seconds: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds that a turn waits for the worker that it lost, before it fails: a restart and a few tries."""
+    offer_seconds: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds that a turn waits for a first worker, before it fails."""
+    takeover_seconds: Annotated[float, Meta(ge=0)] = 5.0
+    """Seconds after which workers of another name may take a lost turn: less than that is a bad link."""
     heartbeat_ms: Annotated[int, Meta(ge=10, le=600_000)] = 15_000
     """Milliseconds of silence after which an end asks the other; after two it takes it for dead. Proxies cut
     idle connections after 30 to 60 s, and a phone's radio should not wake more often than needed."""

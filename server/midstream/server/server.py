@@ -11,12 +11,13 @@ from msgspec import structs
 from midstream.agents import Agent
 from midstream.server.agents import agent_named
 from midstream.server.clock import Clock, SystemClock
-from midstream.server.config import Config
+from midstream.server.config import REMOTE, Config
 from midstream.server.connections.listener import Listener, listen
 from midstream.server.ids import Ids, RandomIds
 from midstream.server.inputs import InputPolicy
 from midstream.server.logs import configure_unless_done
 from midstream.server.sessions.agents import InProcessAgents
+from midstream.server.sessions.offers import RemoteAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.database import Database
@@ -33,7 +34,12 @@ class RunningServer:
     """A server that listens; made by :meth:`Server.listen`."""
 
     def __init__(
-        self, listener: Listener, agents: InProcessAgents, stopped: asyncio.Event, *, drain_seconds: float
+        self,
+        listener: Listener,
+        agents: InProcessAgents | RemoteAgents,
+        stopped: asyncio.Event,
+        *,
+        drain_seconds: float,
     ) -> None:
         """Made by the server."""
         self._listener = listener
@@ -103,7 +109,7 @@ class Server:
         if database is not None:
             settings["database"] = str(database)
         self.config = (config or Config()).changed(settings)
-        self._agent = agent or agent_named(self.config.agent)
+        self._agent = agent or (None if self.config.agent == REMOTE else agent_named(self.config.agent))
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._open_database = open_database or _open_database
@@ -132,7 +138,8 @@ class Server:
         async with AsyncExitStack() as stack:
             database = await self._open_database(config.database)
             stack.push_async_callback(database.close)
-            agents = InProcessAgents(self._agent)
+            remote = _remote(config) if self._agent is None else None
+            agents = remote or InProcessAgents(self._agent)
             services = Services(
                 database=database,
                 clock=self._clock,
@@ -150,9 +157,20 @@ class Server:
 
             stack.push_async_callback(end_turns)  # should the start or the listener fail
             await registry.start()
-            listener = await stack.enter_async_context(listen(config, registry, self._clock, self._ids))
+            listener = await stack.enter_async_context(
+                listen(config, registry, remote, self._clock, self._ids)
+            )
             stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends
             yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)
+
+
+def _remote(config: Config) -> RemoteAgents:
+    return RemoteAgents(
+        lease_seconds=config.lease_seconds,
+        offer_seconds=config.offer_seconds,
+        takeover_seconds=config.takeover_seconds,
+        window_bytes=config.limits.agent_window_bytes,
+    )
 
 
 def _settings(config: Config) -> Settings:

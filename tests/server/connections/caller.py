@@ -17,7 +17,7 @@ class Caller(ByHand):
         """Open a connection."""
         super().__init__(codec, limits=limits)
         self.registry = Notes()
-        self.calls = Calls(self.registry, limits or Limits())
+        self.calls = Calls(self.registry, limits or Limits(), None)
 
     def make(self, call_id: int, method: str, **params: object) -> None:
         """Make a call."""
@@ -31,7 +31,7 @@ class Caller(ByHand):
         def reply(answer: Answer) -> None:
             self.connection.answer(call.id, answer, now=self.clock.now())
 
-        self.calls.begin(self.connection, call, reply)
+        self.calls.begin(self.connection, call, reply, lambda: None)
 
     def refusal(self, method: str, **params: object) -> ErrorFrame:
         """Make a call that is refused before any session hears of it."""

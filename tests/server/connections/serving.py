@@ -23,7 +23,7 @@ from tests.server.connections.registry import Notes
 async def serving(registry: Notes, config: Config | None = None) -> AsyncGenerator[Listener]:
     """Listen on a free port."""
     config = msgspec.structs.replace(config or Config(), port=0)
-    async with listen(config, registry, SystemClock(), RandomIds()) as listener:
+    async with listen(config, registry, None, SystemClock(), RandomIds()) as listener:
         yield listener
 
 

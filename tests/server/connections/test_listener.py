@@ -221,7 +221,7 @@ async def test_a_taken_port_is_an_error_that_says_what_to_do() -> None:
     async with serving(Notes()) as listener:
         config = Config(port=listener.port)
         with pytest.raises(ConfigError, match=f"port {listener.port} is taken"):
-            async with listen(config, Notes(), SystemClock(), RandomIds()):
+            async with listen(config, Notes(), None, SystemClock(), RandomIds()):
                 pass
 
 

@@ -75,7 +75,7 @@ async def readers(loop: SimLoop) -> list[tuple[int, int]]:
     loop.network.shape = Shape(
         latency=(0.0, 0.05), bandwidth=loop.random.choice([None, 1_000_000, 100_000]), capacity=20_000
     )
-    async with listen(config, registry, SimClock(loop), CountedIds()) as listener:
+    async with listen(config, registry, None, SimClock(loop), CountedIds()) as listener:
 
         async def reader() -> tuple[int, int]:
             async with client_of(listener) as client:

@@ -6,19 +6,29 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import structlog
 
+from midstream.protocol.agent_calls import (
+    DeclineParams,
+    DetachParams,
+    RegisterParams,
+    RegisterResult,
+    UnregisterParams,
+)
 from midstream.protocol.calls import EmptyResult, SubscribeParams
-from midstream.protocol.errors import Forbidden, InternalError, MidstreamError, UnknownMethod
+from midstream.protocol.errors import Forbidden, InternalError, MidstreamError, Refused, UnknownMethod
 from midstream.server.connections import bounds
-from midstream.server.sessions.commands import Command
+from midstream.server.connections.worker import Worker
+from midstream.server.sessions.commands import Command, not_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import msgspec
 
     from midstream.protocol.frames import Call
     from midstream.protocol.limits import Limits
     from midstream.server.connections.connection import Connection
     from midstream.server.connections.subscription import Subscription
-    from midstream.server.sessions.commands import Answer, Subscriber
+    from midstream.server.sessions.commands import Answer, Subscriber, WorkerLink
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -48,12 +58,30 @@ class Registry(Protocol):
         ...
 
 
+class Pool(Protocol):
+    """Who offers turns to workers, as connections see it."""
+
+    lease_seconds: float
+
+    def register(self, link: WorkerLink, concurrency: int) -> WorkerLink | None:
+        """Take a worker in; return the one that had its name before, which is to be sent away."""
+        ...
+
+    def unregister(self, link: WorkerLink) -> None:
+        """Offer nothing more to a worker."""
+        ...
+
+    def decline(self, link: WorkerLink, turn_id: str) -> None:
+        """Learn that a worker does not want a turn that it was offered."""
+        ...
+
+
 class Route(NamedTuple):
     """Where a method goes, and what its caller needs."""
 
-    scope: Literal["read", "write"]
+    scope: Literal["read", "write", "agent"]
     """A method with scope ``read`` changes nothing: its answer may be refused, and it asked again."""
-    to: Literal["session", "registry", "connection"]
+    to: Literal["session", "registry", "connection", "worker"]
 
 
 ROUTES: Final[dict[str, Route]] = {
@@ -78,6 +106,11 @@ ROUTES: Final[dict[str, Route]] = {
     "sessions.approval_mode": Route("write", "session"),
     "sessions.delete": Route("write", "session"),
     "sessions.fork": Route("write", "registry"),
+    "agent.register": Route("agent", "worker"),
+    "agent.unregister": Route("agent", "worker"),
+    "agent.attach": Route("agent", "session"),
+    "agent.detach": Route("agent", "worker"),
+    "agent.decline": Route("agent", "worker"),
 }
 """Every method of :data:`midstream.protocol.calls.PARAMS`."""
 
@@ -85,22 +118,44 @@ ROUTES: Final[dict[str, Route]] = {
 class Calls:
     """Carries dispatched calls to the registry."""
 
-    def __init__(self, registry: Registry, limits: Limits) -> None:
-        """Hold calls to these limits."""
+    def __init__(self, registry: Registry, limits: Limits, pool: Pool | None) -> None:
+        """Hold calls to these limits; without a pool, workers are refused."""
         self._registry = registry
+        self._pool = pool
         self._limits = limits
 
-    def begin(self, connection: Connection, call: Call, answer: Callable[[Answer], None]) -> None:
-        """Carry out a call that the connection has let in; ``answer`` is called once, now or later."""
+    def begin(
+        self,
+        connection: Connection,
+        call: Call,
+        answer: Callable[[Answer], None],
+        send_away: Callable[[], None],
+    ) -> None:
+        """Carry out a call that the connection has let in; ``answer`` is called once, now or later.
+
+        ``send_away`` closes the connection of a worker whose name another one takes.
+        """
         try:
-            self._begin(connection, call, answer)
+            self._begin(connection, call, answer, send_away)
         except MidstreamError as error:
             answer(error)
         except Exception:  # noqa: BLE001 - one call must not end a connection
             _log.exception("call failed", method=call.method)
             answer(failure())
 
-    def _begin(self, connection: Connection, call: Call, answer: Callable[[Answer], None]) -> None:
+    def gone(self, worker: Worker) -> None:
+        """Tell those who offer turns, and the turns that it holds, that a worker is gone."""
+        if self._pool is not None:
+            self._pool.unregister(worker)
+        worker.gone()
+
+    def _begin(
+        self,
+        connection: Connection,
+        call: Call,
+        answer: Callable[[Answer], None],
+        send_away: Callable[[], None],
+    ) -> None:
         route = ROUTES.get(call.method)
         if route is None:
             raise UnknownMethod(call.method)
@@ -117,6 +172,9 @@ class Calls:
             self._leave(connection.unsubscribe(session_id))
             answer(EmptyResult())
             return
+        if route.to == "worker":
+            answer(self._to_pool(connection, params, send_away))
+            return
         if isinstance(params, SubscribeParams):
             self._leave(connection.subscribe(call.id, params))
         command = Command(
@@ -125,12 +183,38 @@ class Calls:
             as_sent=as_sent,
             caller=connection.caller,
             reply=answer,
+            worker=connection.worker,
             subscriber=connection.expect(call.id, session_id, repeatable=route.scope == "read"),
         )
         if route.to == "session":
             self._registry.post(session_id, command)
         else:
             self._registry.post_global(command)
+
+    def _to_pool(
+        self, connection: Connection, params: msgspec.Struct, send_away: Callable[[], None]
+    ) -> Answer:
+        pool, worker = self._pool, connection.worker
+        if pool is None:
+            raise not_remote()
+        if isinstance(params, RegisterParams):
+            if worker is not None:
+                raise Refused("registered", f"This connection is worker {worker.name!r} already.")
+            worker = Worker(params, connection.outbox, send_away=send_away)
+            connection.register(worker)
+            before = pool.register(worker, params.concurrency)
+            if before is not None and before.instance != worker.instance:
+                before.send_away()
+            return RegisterResult(lease_ms=round(pool.lease_seconds * 1000))
+        if worker is None:
+            raise Refused("not_registered", "Call agent.register on this connection first.")
+        if isinstance(params, UnregisterParams):
+            pool.unregister(worker)
+        elif isinstance(params, DetachParams):
+            worker.give_up(params.channel)
+        elif isinstance(params, DeclineParams):
+            pool.decline(worker, params.turn_id)
+        return EmptyResult()
 
     def _leave(self, subscription: Subscription | None) -> None:
         if subscription is not None:

@@ -32,5 +32,7 @@ class CloseCode(IntEnum):
     """The first message was not a good ``hello`` of at most ``hello_bytes``."""
     UNSUPPORTED_VERSION = 4503
     """``hello`` names a version that this server does not speak."""
+    WORKER_REPLACED = 4506
+    """Another process registered under this worker's name."""
     UNAUTHORIZED = 4504
     """The token is not accepted."""

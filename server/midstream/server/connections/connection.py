@@ -22,21 +22,33 @@ from midstream.protocol.errors import (
     UnknownFrame,
 )
 from midstream.protocol.frames import (
+    Append,
     Call,
     Chunk,
     ErrorFrame,
     GoAway,
     Hello,
+    PartHandle,
     Ping,
     Pong,
     Result,
     Welcome,
     WelcomeInfo,
+    WriteFrame,
 )
 from midstream.protocol.limits import PROTOCOL_VERSION, Limits
 from midstream.server.connections import answers
 from midstream.server.connections.closing import CloseCode
-from midstream.server.connections.effects import Abort, Close, Dispatch, Effect, Leave, Resync
+from midstream.server.connections.effects import (
+    Abort,
+    Close,
+    Dispatch,
+    Effect,
+    Leave,
+    Resync,
+    Work,
+    WorkerGone,
+)
 from midstream.server.connections.heartbeat import Heartbeat
 from midstream.server.connections.rates import Bucket, Subjects
 from midstream.server.connections.subscriptions import Subscriptions
@@ -46,10 +58,11 @@ if TYPE_CHECKING:
     from midstream.protocol.calls import SubscribeParams
     from midstream.server.connections.outbox import Outbox
     from midstream.server.connections.subscription import Subscription
+    from midstream.server.connections.worker import Worker
 
 SUBJECT: Final = "local"
 """Whoever reaches the loopback; tokens will say more."""
-SCOPES: Final = ("read", "write", "internal")
+SCOPES: Final = ("read", "write", "internal", "agent")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +123,15 @@ class Connection:
         self._pending: dict[int, _Pending] = {}
         self._bucket = Bucket(limits.calls_per_second, now)
         self._chunks = ChunkAssembler(limits.frame_bytes, self.codec)
+        self._frame_bytes = "frame_bytes", limits.frame_bytes
+        self.worker: Worker | None = None
+        """What the connection is to agents, once it has registered."""
+
+    def register(self, worker: Worker) -> None:
+        """Become a worker, or another one; workers may send longer frames."""
+        self.worker = worker
+        self._frame_bytes = "agent_frame_bytes", self._limits.agent_frame_bytes
+        self._chunks.allow(*self._frame_bytes)
 
     @property
     def is_open(self) -> bool:
@@ -184,16 +206,22 @@ class Connection:
         )
 
     def _on_frame(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
-        if len(data) > self._limits.frame_bytes:
-            raise LimitExceeded("frame_bytes", self._limits.frame_bytes, len(data))
+        name, most = self._frame_bytes
+        if len(data) > most:
+            raise LimitExceeded(name, most, len(data))
         frame = self.codec.decode_client_frame(data)
         if isinstance(frame, Chunk):
             whole = self._chunks.feed(frame)
             if whole is None:
                 return []
+            data = whole
             frame = self.codec.decode_client_frame(whole)
-            if not isinstance(frame, Call):
-                raise InvalidRequest("tag", "only a call may come in chunks")
+            if not isinstance(frame, (Call, WriteFrame, Append)):
+                raise InvalidRequest("tag", "only a call, a write or an append may come in chunks")
+        if isinstance(frame, (Append, WriteFrame, PartHandle)):
+            if self.worker is None:
+                raise InvalidRequest("tag", "call agent.register on this connection first")
+            return [Work(self.worker, frame, len(data))]
         if isinstance(frame, Call):
             return self._on_call(frame, now)
         if isinstance(frame, Hello):
@@ -382,7 +410,11 @@ class Connection:
         everyone = self.subscriptions.all()
         for subscription in everyone:
             self.subscriptions.end(subscription.session_id)
-        return [Leave(subscription) for subscription in everyone]
+        gone: list[Effect] = [Leave(subscription) for subscription in everyone]
+        if self.worker is not None:
+            gone.append(WorkerGone(self.worker))
+            self.worker = None
+        return gone
 
 
 def _too_fast(limit: str, maximum: int) -> Overloaded:

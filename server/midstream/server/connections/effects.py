@@ -6,15 +6,30 @@ from typing import TypeAlias
 
 import msgspec
 
-from midstream.protocol.frames import Call
+from midstream.protocol.frames import Call, WorkerFrame
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.subscription import Subscription
+from midstream.server.connections.worker import Worker
 
 
 class Dispatch(msgspec.Struct, frozen=True):
     """Decode the params of this call and send it where it belongs."""
 
     call: Call
+
+
+class Work(msgspec.Struct, frozen=True):
+    """Give this frame, of so many bytes, to the attachment that it is for."""
+
+    worker: Worker
+    frame: WorkerFrame
+    size: int
+
+
+class WorkerGone(msgspec.Struct, frozen=True):
+    """Tell the turns that this worker holds, and those who offer, that it is gone."""
+
+    worker: Worker
 
 
 class Resync(msgspec.Struct, frozen=True):
@@ -43,4 +58,4 @@ class Abort(msgspec.Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Dispatch | Resync | Leave | Close | Abort
+Effect: TypeAlias = Dispatch | Work | WorkerGone | Resync | Leave | Close | Abort

@@ -14,7 +14,7 @@ from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import CODECS
 from midstream.server.config import BindRefused, ConfigError, is_loopback
-from midstream.server.connections.calls import Calls, Registry
+from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.connection import Settings
 from midstream.server.connections.handshake import Handshake, Health
@@ -49,7 +49,9 @@ class Listener:
     ``host`` and ``port`` are where it listens, the port a real one where 0 was asked for.
     """
 
-    def __init__(self, config: Config, registry: Registry, clock: Clock, ids: Ids, *, server: str) -> None:
+    def __init__(  # what a server is made of
+        self, config: Config, registry: Registry, pool: Pool | None, clock: Clock, ids: Ids, *, server: str
+    ) -> None:
         """Prepare to serve; nothing listens yet."""
         self.host = config.host
         self.port = config.port
@@ -68,7 +70,7 @@ class Listener:
             ),
             outbox_bytes=config.outbox_bytes,
             subjects=Subjects(config.limits.connections_per_subject),
-            calls=Calls(registry, config.limits),
+            calls=Calls(registry, config.limits, pool),
             registry=registry,
             clock=clock,
         )
@@ -180,7 +182,9 @@ class Listener:
 
 
 @asynccontextmanager
-async def listen(config: Config, registry: Registry, clock: Clock, ids: Ids) -> AsyncGenerator[Listener]:
+async def listen(
+    config: Config, registry: Registry, pool: Pool | None, clock: Clock, ids: Ids
+) -> AsyncGenerator[Listener]:
     """Serve connections on ``config.host`` and ``config.port`` while the context is open.
 
     Call :meth:`Listener.drain` before the end for a graceful one.
@@ -192,7 +196,7 @@ async def listen(config: Config, registry: Registry, clock: Clock, ids: Ids) -> 
     """
     if not is_loopback(config.host):
         raise BindRefused(config.host)
-    listener = Listener(config, registry, clock, ids, server=_software())
+    listener = Listener(config, registry, pool, clock, ids, server=_software())
     async with listener.running():
         yield listener
 

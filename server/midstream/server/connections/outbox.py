@@ -97,6 +97,10 @@ class Outbox:
         """Whether not even a short frame is admitted: channels fall behind, calls are refused (SPEC 6)."""
         return self.size - self._longest > self.mark_bytes
 
+    def waits_above(self, marks: int) -> bool:
+        """Say whether so many times the mark waits, the longest frame not counted."""
+        return self.size - self._longest > marks * self.mark_bytes
+
     @property
     def control_full(self) -> bool:
         """Whether more waits in the control lane than a healthy peer ever makes wait."""

@@ -16,7 +16,16 @@ from midstream.protocol.codec import CODECS
 from midstream.server.connections.calls import failure
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.connection import Connection, Settings
-from midstream.server.connections.effects import Abort, Close, Dispatch, Effect, Leave, Resync
+from midstream.server.connections.effects import (
+    Abort,
+    Close,
+    Dispatch,
+    Effect,
+    Leave,
+    Resync,
+    Work,
+    WorkerGone,
+)
 from midstream.server.connections.outbox import Outbox
 from midstream.server.connections.websocket import sealer
 
@@ -105,6 +114,9 @@ class Peer:
     def close(self, code: CloseCode, reason: str) -> None:
         """Begin to close, after what waits."""
         self._perform(self._connection.close(code, reason))
+
+    def _replaced(self) -> None:
+        self.close(CloseCode.WORKER_REPLACED, "another process registered under this worker's name")
 
     # Reading
 
@@ -200,8 +212,14 @@ class Peer:
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
+                case Work(worker, frame, size):
+                    worker.take(frame, size)
                 case Dispatch(call):
-                    self._office.calls.begin(self._connection, call, partial(self._answer, call.id))
+                    self._office.calls.begin(
+                        self._connection, call, partial(self._answer, call.id), self._replaced
+                    )
+                case WorkerGone(worker):
+                    self._office.calls.gone(worker)
                 case Resync(subscription):
                     self._office.registry.resync(subscription.session_id, subscription)
                 case Leave(subscription):

@@ -1,4 +1,4 @@
-"""Agents in the server's process: each turn is a task that runs the one function (SPEC 9)."""
+"""Agents in the server's process: each turn is a task that runs the one function (SPEC 8)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,69 @@ from midstream.agents.errors import TurnEnded, TurnFailed
 from midstream.agents.run import UNWRITABLE, failed, outcome
 from midstream.agents.turn import Agent, Turn
 from midstream.protocol.errors import MidstreamError, Unavailable
+from midstream.server.sessions.commands import not_remote
 from midstream.server.sessions.writer import TurnWriter
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
+    from midstream.protocol.agent_calls import AttachParams, AttachResult
     from midstream.protocol.model import Message
     from midstream.protocol.model import Turn as TurnEntity
+    from midstream.server.sessions.commands import WorkerLink
+    from midstream.server.sessions.projection import FinishedDraft
     from midstream.server.sessions.state import LoadedState
+    from midstream.server.storage.records import AttachmentRow
 
 log = structlog.get_logger("midstream.agent")
 
 
+class _TaskRun:
+    """A turn that a task of this process runs; a :class:`~midstream.server.sessions.services.Run`."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task: asyncio.Task[None] | None = task
+
+    def mark(self) -> AttachmentRow | None:
+        return None
+
+    def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
+        pass
+
+    def ending(self) -> None:
+        self._task = None
+
+    def over(self, code: str) -> None:
+        del code
+        if self._task is not None:
+            self._task.cancel()
+
+    async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
+        del link, params
+        raise not_remote()
+
+
 class InProcessAgents:
     """Runs every turn with one function, each in a task of its own."""
+
+    outlive_server = False
 
     def __init__(self, agent: Agent | None) -> None:
         """Run turns with ``agent``; without one, every turn fails with ``no_agent``."""
         self._agent = agent
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, state: LoadedState, turn: TurnEntity, prompt: Message) -> asyncio.Task[None]:
+    def start(
+        self, state: LoadedState, turn: TurnEntity, prompt: Message | None, kept: AttachmentRow | None
+    ) -> _TaskRun:
         """Begin to run a turn."""
+        del kept
+        if prompt is None:
+            message = f"turn {turn.turn_id} was begun by another process"
+            raise RuntimeError(message)
         task = asyncio.create_task(self._run(TurnWriter(state, turn.turn_id), prompt), name=turn.turn_id)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
+        return _TaskRun(task)
 
     async def finished(self, seconds: float | None) -> None:
         """Wait, up to ``seconds``, until no agent runs."""

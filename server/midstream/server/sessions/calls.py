@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from msgspec import UNSET, structs
 
 from midstream.protocol import calls
+from midstream.protocol.agent_calls import AttachParams
 from midstream.protocol.digest import content_hash
 from midstream.protocol.errors import NotFound, Refused, Unavailable, UnknownMethod
 from midstream.server.sessions import interactions, turns
@@ -97,6 +98,12 @@ async def _signal(state: LoadedState, command: Command) -> msgspec.Struct:
     params = cast("calls.SignalParams", command.params)
     state.stream.signal(command.caller.connection_id, params.name, params.data)
     return calls.EmptyResult()
+
+
+async def _attach(state: LoadedState, command: Command) -> msgspec.Struct:
+    if command.worker is None:
+        raise Refused("not_registered", "Call agent.register on this connection first.")
+    return await state.attach(command.worker, cast("AttachParams", command.params))
 
 
 # Input and turns
@@ -267,6 +274,7 @@ _HANDLERS: dict[str, Handler] = {
     "interactions": _interactions,
     "verify": _verify,
     "signal": _signal,
+    "agent.attach": _attach,
     "prompt": _prompt,
     "stop": _stop,
     "cancel_input": _cancel_input,

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from midstream.protocol.calls import Cursor
-from midstream.protocol.errors import MidstreamError
-from midstream.protocol.frames import SyncPayload
+from midstream.protocol.errors import MidstreamError, Refused
+from midstream.protocol.frames import SyncPayload, WorkerFrame
 from midstream.protocol.values import Value
 from midstream.server.sessions.broadcast import Broadcast
 
@@ -55,6 +55,54 @@ class Subscriber(Protocol):
         ...
 
 
+def not_remote() -> Refused:
+    """Return the refusal of a worker where the server runs its agent."""
+    return Refused("not_remote", "This server runs its agent itself. Start it with `--agent remote`.")
+
+
+class WorkerLink(Protocol):
+    """One registered worker's connection, as turns see it. None of these blocks or raises."""
+
+    name: str
+    instance: str
+    resumes: bool
+    send_away: Callable[[], None]
+    """Close the connection, because another process took the worker's name."""
+
+    @property
+    def is_behind(self) -> bool:
+        """True while more waits to be sent than the worker reads."""
+        ...
+
+    def open(self, attachment: TakesWrites) -> int:
+        """Give an attachment its channel; what the worker sends there goes to it."""
+        ...
+
+    def send(self, session_id: str, frame: msgspec.Struct) -> None:
+        """Send a frame after all that was sent, and answered, of this session."""
+        ...
+
+    def forget(self, channel: int) -> None:
+        """Let an attachment go that is over."""
+        ...
+
+
+class TakesWrites(Protocol):
+    """What a worker's frames of one channel go to."""
+
+    def take(self, frame: WorkerFrame, size: int) -> None:
+        """Take a frame of ``size`` bytes."""
+        ...
+
+    def lost(self) -> None:
+        """Learn that the connection is gone."""
+        ...
+
+    def give_up(self) -> None:
+        """Learn that the worker gives the turn up to others."""
+        ...
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls: the subject (SPEC 10), and the connection it came by."""
 
@@ -79,3 +127,5 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     caller: Caller
     reply: Callable[[Answer], None]
     subscriber: Subscriber | None = None
+    worker: WorkerLink | None = None
+    """The caller as a registered worker, if it is one."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from midstream.protocol.model import Session
     from midstream.server.ids import Ids
     from midstream.server.sessions.projection import Projection
-    from midstream.server.storage.records import InputRow
+    from midstream.server.storage.records import AttachmentRow, InputRow
 
 
 class DraftMessage:
@@ -113,7 +113,15 @@ class DraftMessage:
 class Draft:
     """The next state of one session. See the module's text."""
 
-    def __init__(self, projection: Projection, *, now: int, ids: Ids, limits: Limits) -> None:
+    def __init__(
+        self,
+        projection: Projection,
+        *,
+        now: int,
+        ids: Ids,
+        limits: Limits,
+        mark: AttachmentRow | None = None,
+    ) -> None:
         """Begin with the state as it is; ``now`` is the server time that the change gets."""
         self.now = now
         self.ids = ids
@@ -125,6 +133,8 @@ class Draft:
         self.turns: dict[str, Turn] = {}
         self.messages: dict[int, DraftMessage] = {}
         self.clears = False
+        self.mark = mark
+        """How far a remote agent's writes are in this draft."""
         self.added: Place | None = None
         """Where an agent's part was added."""
         self._limited = True
@@ -166,6 +176,12 @@ class Draft:
         """Say whether something of the message was published and is not stored yet."""
         base = self._projection.open.get(sequence)
         return base is not None and bool(base.dirty)
+
+    def take_unstored(self) -> None:
+        """Take up every message of which something was published and is not stored yet."""
+        for sequence, message in self._projection.open.items():
+            if message.dirty:
+                self.message(sequence)
 
     def message_if(self, sequence: int, turn_id: str | None) -> DraftMessage | None:
         """Return an open message for change, where it is of this turn or none is named."""

@@ -232,7 +232,7 @@ class SessionLoop:
         self.failure = error
         if self._state is not None:
             self.has_work = self._state.has_work()
-            self._state.cut_off()
+            self._state.cut_off("reload")
             self._state.stream.close("reload", retryable=True)
         self._end(Unavailable("The session failed, so the call was not done. Send it again later."))
 

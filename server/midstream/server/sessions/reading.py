@@ -123,6 +123,16 @@ class Reading:
             for one in found
         ]
 
+    async def prompt(self, turn_id: str) -> Message:
+        """Return the user's message that started a turn which still runs."""
+        found = await self._database.read(
+            partial(messages.prompt_of, view=self._view(include_internal=False), turn_id=turn_id)
+        )
+        if found is None:
+            message = f"turn {turn_id} has no prompt"
+            raise RuntimeError(message)
+        return rows.whole_message(found)
+
     async def input(self, message_id: str) -> tuple[InputRow | None, bool]:
         """Return the accepted input of this id, and whether any message has the id."""
         return await self._database.read(

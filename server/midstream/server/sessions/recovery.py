@@ -31,8 +31,17 @@ def interrupt(draft: Draft) -> None:
     )
 
 
-def recover(draft: Draft) -> None:
-    """End what an unclean end left open, and start the next turn where input waits."""
+def recover(draft: Draft, *, turn_goes_on: bool = False) -> None:
+    """End what an unclean end left open, and start the next turn where input waits.
+
+    Where ``turn_goes_on``, with an agent elsewhere, it stands as it was at its last commit, and only
+    what readers may have seen more of gets the new version.
+    """
+    if turn_goes_on and draft.turn is not None:
+        for sequence in draft.open_sequences():
+            draft.touch_parts(sequence)
+        draft.set_turn(draft.turn)
+        return
     streaming = draft.streaming()
     if streaming is not None:
         draft.touch_parts(streaming)

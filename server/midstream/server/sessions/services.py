@@ -18,17 +18,54 @@ from midstream.server.storage.database import Database
 from midstream.server.storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from midstream.protocol.agent_calls import AttachParams, AttachResult
     from midstream.protocol.model import Message, Turn
+    from midstream.server.sessions.commands import WorkerLink
+    from midstream.server.sessions.projection import FinishedDraft
     from midstream.server.sessions.state import LoadedState
+    from midstream.server.storage.records import AttachmentRow
 
 log = structlog.get_logger("midstream.storage")
+
+
+class Run(Protocol):
+    """One turn's run, as its session sees it. Nothing here awaits but :meth:`attach`."""
+
+    def mark(self) -> AttachmentRow | None:
+        """Return how far a remote agent's writes have come; None for an agent in this process."""
+        ...
+
+    def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
+        """Learn what was committed, by whomever, and up to which mark the agent's writes are on disk."""
+        ...
+
+    def ending(self) -> None:
+        """Learn that the agent is about to end the turn by itself."""
+        ...
+
+    def over(self, code: str) -> None:
+        """Stop: the turn has ended (``ended``), or this process does not run it any more (``reload``)."""
+        ...
+
+    async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
+        """Give the turn to a worker. Raises Refused."""
+        ...
 
 
 class Agents(Protocol):
     """Who runs turns. Each start is of a turn that was committed as running."""
 
-    def start(self, state: LoadedState, turn: Turn, prompt: Message) -> asyncio.Task[None]:
-        """Begin to run a turn; the task is cancelled when the turn ends in another way."""
+    outlive_server: bool
+    """Whether a turn goes on after the server was stopped and started."""
+
+    def start(
+        self, state: LoadedState, turn: Turn, prompt: Message | None, kept: AttachmentRow | None
+    ) -> Run:
+        """Begin to run a turn.
+
+        ``prompt`` is None, and ``kept`` may be there, where an earlier process began it; both only
+        where :attr:`outlive_server`.
+        """
         ...
 
 

@@ -10,7 +10,7 @@ import structlog
 from msgspec import UNSET
 
 from midstream.agents.errors import TurnEnded
-from midstream.protocol.errors import IllegalTransition, LimitExceeded
+from midstream.protocol.errors import IllegalTransition, LimitExceeded, Refused
 from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import interactions, recovery
 from midstream.server.sessions.draft import Draft
@@ -24,13 +24,13 @@ from midstream.server.storage import store
 from midstream.server.storage.records import SessionWrite
 
 if TYPE_CHECKING:
-    from midstream.protocol.model import Message
+    from midstream.protocol.agent_calls import AttachParams, AttachResult
     from midstream.server.inputs import InputPolicy
-    from midstream.server.sessions.commands import Subscriber
+    from midstream.server.sessions.commands import Subscriber, WorkerLink
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.projection import FinishedDraft, Place
-    from midstream.server.sessions.services import Services
-    from midstream.server.storage.records import LoadedSession
+    from midstream.server.sessions.services import Run, Services
+    from midstream.server.storage.records import AttachmentRow, LoadedSession
 
 log = structlog.get_logger("midstream.session")
 
@@ -61,10 +61,12 @@ class LoadedState:
         self._published = asyncio.Event()
         self._tick: asyncio.TimerHandle | None = None
         self._ticked_at = 0.0
-        self._agent: asyncio.Task[None] | None = None
+        self._run: Run | None = None
         self._agent_turn: str | None = None
         self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
         self._expiry: tuple[int, int | None] = (-1, None)
+        self._kept = loaded.attachment
+        """How far the remote agent of the turn that was running had come."""
 
     @property
     def loop(self) -> SessionLoop:
@@ -86,6 +88,8 @@ class LoadedState:
             now=self.versions.stamp(self._services.clock.wall_ms()),
             ids=self._services.ids,
             limits=self._services.settings.limits,
+            # what the agent writes from here on is not in the draft
+            mark=None if self._run is None else self._run.mark(),
         )
 
     async def commit(self, draft: Draft, *, deletes: bool = False) -> None:
@@ -95,12 +99,20 @@ class LoadedState:
             CommitFailed: it is not known whether it is stored; the loop ends.
 
         """
+        if draft.mark is not None:
+            draft.take_unstored()
         before = self.versions.published
         begins_epoch = self.versions.begins_epoch
         ledger, ended = self.versions.next_row(clear=draft.clears)
         finished = draft.finish(ledger.version)
         write = session_write(
-            self.session_no, self.projection, finished, ledger=ledger, epoch_end=ended, deleted=deletes
+            self.session_no,
+            self.projection,
+            finished,
+            ledger=ledger,
+            epoch_end=ended,
+            attachment=draft.mark,
+            deleted=deletes,
         )
         await self._store(write)
         self.is_torn = True
@@ -108,6 +120,8 @@ class LoadedState:
         self.stream.publish_stored(finished, begins_epoch=begins_epoch, before=before)
         if draft.clears:
             self.stream.forget_cleared()
+        if self._run is not None:
+            self._run.committed(draft.mark, finished)
         self._follow_turn(finished)
         self._settle_answers(finished)
         self.is_torn = False
@@ -219,25 +233,25 @@ class LoadedState:
         if running is None:
             return
         self._agent_turn = running.turn_id
-        prompt = next(
-            self._message_of(one.head.message_id, finished)
+        prompts = (
+            one.whole()
             for one in reversed(finished.messages)
             if one.head.role == "user" and one.head.turn_id == running.turn_id
         )
-        self._agent = self._services.agents.start(self, running, prompt)
+        kept, self._kept = self._kept, None
+        self._run = self._services.agents.start(self, running, next(prompts, None), kept)
 
-    @staticmethod
-    def _message_of(message_id: str, finished: FinishedDraft) -> Message:
-        return next(one.whole() for one in finished.messages if one.head.message_id == message_id)
+    def cut_off(self, code: str = "ended") -> None:
+        """Stop the agent, drop what it streamed and was not published, and fail its questions.
 
-    def cut_off(self) -> None:
-        """Cancel the agent, drop what it streamed and was not published, and fail its questions."""
+        ``code`` says whether the turn has ended, or goes on elsewhere (``reload``).
+        """
         self._agent_turn = None
         self._waiting.clear()
         self._published.set()
-        agent, self._agent = self._agent, None
-        if agent is not None:
-            agent.cancel()
+        run, self._run = self._run, None
+        if run is not None:
+            run.over(code)
         answers, self._answers = self._answers, {}
         for future in answers.values():
             future.cancel()
@@ -251,8 +265,29 @@ class LoadedState:
         return self._agent_turn == turn_id
 
     def agent_finished(self) -> None:
-        """Let go of the agent's task: it is about to end by itself."""
-        self._agent = None
+        """Note that the agent is about to end its turn by itself."""
+        if self._run is not None:
+            self._run.ending()
+
+    async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
+        """Give the running turn to a worker.
+
+        Raises:
+            Refused: the turn does not run, another worker has it, or the server runs it itself.
+
+        """
+        if self._run is None or not self.runs(params.turn_id):
+            raise Refused("turn_ended", f"Turn {params.turn_id!r} does not run any more. Stop its agent.")
+        await self.flush()
+        return await self._run.attach(link, params)
+
+    async def keep(self, mark: AttachmentRow) -> None:
+        """Store how far a remote agent has come, where nothing else is to be stored."""
+        ledger, ended = self.versions.next_row(versions=0)
+        await self._store(
+            SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended, attachment=mark)
+        )
+        self.versions.committed(ledger, versions=0)
 
     def answer_of(self, interaction_id: str) -> asyncio.Future[InteractionPart]:
         """Return a future of the outcome of a pending interaction."""
@@ -353,11 +388,18 @@ class LoadedState:
         self._services.purge(self.session_no)
 
     async def close(self) -> None:
-        """End the running turn as interrupted, because the server stops, and unload (SPEC 9)."""
+        """End the running turn as interrupted, because the server stops, and unload (SPEC 9).
+
+        A turn that outlives the server is stored as far as it is, and goes on.
+        """
         draft = await self.draft()
-        recovery.interrupt(draft)
+        if draft.mark is None:
+            recovery.interrupt(draft)
+        else:
+            draft.take_unstored()
         if not draft.is_empty():
             await self.commit(draft)
+        self.cut_off("reload")
         await self.unload()
         self.closed = True
 
@@ -371,6 +413,6 @@ async def load(loop: SessionLoop, services: Services) -> LoadedState | None:
     if recovery.needs_recovery(state.projection):
         log.info("session_recovers", running_turn=loaded.session.running_turn_id is not UNSET)
         draft = await state.draft()
-        recovery.recover(draft)
+        recovery.recover(draft, turn_goes_on=services.agents.outlive_server)
         await state.commit(draft)
     return state

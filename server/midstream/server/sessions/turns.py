@@ -116,6 +116,11 @@ def absorb(draft: Draft, turn: Turn) -> list[int]:
     return list(range(draft.session.message_count - len(waiting) + 1, draft.session.message_count + 1))
 
 
+def absorbable(queue: Sequence[InputRow]) -> int:
+    """Return how many of the inputs that wait :func:`absorb` would write."""
+    return sum(item.delivery != "queue" for item in queue)
+
+
 def write_internal(draft: Draft, turn: Turn, parts: Sequence[Part]) -> int:
     """Write an internal user message of this turn, and return its sequence."""
     close_streaming(draft)

@@ -14,6 +14,7 @@ from midstream.server.storage import rows
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write
     from midstream.protocol.model import InteractionPart, Message, Turn
 
@@ -34,6 +35,7 @@ class TurnWriter:
         self._appends = 0
         self.turn_id = turn_id
         self.session_id = state.loop.session_id
+        self.resumption: Resumption | None = None
 
     def new_id(self, kind: str) -> str:
         """Return a new id."""
@@ -73,9 +75,13 @@ class TurnWriter:
         messages = [rows.copied(draft.whole_message(sequence, version)) for sequence in sequences]
         return WriteResult(messages=messages)
 
+    def append_now(self, part_id: str, text: str) -> bool:
+        """Append text to an open part; return whether the producer should wait until it was published."""
+        return self._state.append(self.turn_id, self._places.of(part_id), text)
+
     async def append(self, part_id: str, text: str) -> None:
         """Append text to an open part; waits only when too much text waits, or to let others run."""
-        is_full = self._state.append(self.turn_id, self._places.of(part_id), text)
+        is_full = self.append_now(part_id, text)
         self._appends += 1
         if is_full:
             await self._state.published()
@@ -95,6 +101,10 @@ class TurnWriter:
             return outcome
 
         return await (await self._state.loop.perform(work))
+
+    async def outcome(self, interaction_id: str) -> InteractionPart:
+        """Return an interaction that is pending, when it has an outcome."""
+        return await self._state.answer_of(interaction_id)
 
     def _running(self, state: LoadedState) -> Turn:
         running = state.projection.turn

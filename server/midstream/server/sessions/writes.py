@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from midstream.protocol.model import InteractionPart
 from midstream.protocol.transitions import is_open
 from midstream.server.storage import rows
-from midstream.server.storage.records import EpochEnd, LedgerRow, MessageRow, PartRow, SessionWrite
+from midstream.server.storage.records import (
+    AttachmentRow,
+    EpochEnd,
+    LedgerRow,
+    MessageRow,
+    PartRow,
+    SessionWrite,
+)
 
 if TYPE_CHECKING:
     from midstream.server.sessions.projection import FinishedDraft, FinishedMessage, OpenMessage, Projection
@@ -20,6 +27,7 @@ def session_write(
     *,
     ledger: LedgerRow,
     epoch_end: EpochEnd | None,
+    attachment: AttachmentRow | None = None,
     deleted: bool = False,
 ) -> SessionWrite:
     """Return the write: each message of the draft whole, as far as the store does not have it yet.
@@ -50,6 +58,7 @@ def session_write(
         interactions=_interactions(finished),
         turns=finished.turns,
         inputs=finished.inputs,
+        attachment=attachment,
         deleted=deleted,
     )
 

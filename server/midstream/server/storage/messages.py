@@ -119,6 +119,15 @@ def message_by_id(connection: apsw.Connection, view: View, message_id: str) -> S
     return None if row is None else _with_parts(connection, view, row)
 
 
+def prompt_of(connection: apsw.Connection, view: View, turn_id: str) -> StoredMessage | None:
+    """Return the visible user message that started a turn: the first of its messages."""
+    found = connection.execute(
+        f"{_SELECT} WHERE {_IN_VIEW} AND turn_id = ? ORDER BY sequence LIMIT 1", (*_of(view), turn_id)
+    )
+    row = next(iter(found), None)
+    return None if row is None else _with_parts(connection, view, row)
+
+
 def find_interaction(connection: apsw.Connection, view: View, interaction_id: str) -> InteractionPart | None:
     """Return an interaction as it is stored; None also where its message was cleared."""
     found = connection.execute(

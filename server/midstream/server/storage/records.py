@@ -79,6 +79,18 @@ PartRow: TypeAlias = tuple[int, int, int, bytes]
 """(message sequence, part sequence, revision, encoded part)."""
 
 
+class AttachmentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the remote agent of a session's running turn has come (SPEC 14)."""
+
+    turn_id: str
+    generation: int
+    """How often the turn was attached to."""
+    n: int
+    """The last of its agent's writes that is on disk."""
+    worker: str
+    """The name of the worker that attached last."""
+
+
 class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one commit stores of one session."""
 
@@ -92,6 +104,7 @@ class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):
     """(interaction id, message sequence, part sequence) of interactions that may be new."""
     turns: list[Turn] = []
     inputs: list[InputRow] = []
+    attachment: AttachmentRow | None = None
     deleted: bool = False
 
 
@@ -104,3 +117,5 @@ class LoadedSession(msgspec.Struct, frozen=True, kw_only=True):
     turn: Turn | None
     open_messages: list[StoredMessage]
     queue: list[InputRow]
+    attachment: AttachmentRow | None = None
+    """That of the running turn, if a worker ever attached to it."""

@@ -119,7 +119,19 @@ ALTER TABLE sessions ADD COLUMN approval_mode TEXT NOT NULL DEFAULT 'ask';
 ALTER TABLE sessions ADD COLUMN approval_mode_by TEXT;
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE)
+_ATTACHMENTS = """
+-- How far the remote agent of a session's running turn has come; what is left of an ended turn means nothing.
+CREATE TABLE attachments (
+    session_no INTEGER PRIMARY KEY,
+    turn_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    worker TEXT NOT NULL
+) STRICT;
+CREATE INDEX messages_by_turn ON messages (session_no, turn_id, sequence) WHERE turn_id IS NOT NULL;
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

@@ -11,7 +11,15 @@ from msgspec import UNSET
 from midstream.protocol.model import Session
 from midstream.server.storage import rows
 from midstream.server.storage.messages import open_messages
-from midstream.server.storage.records import EpochEnd, InputRow, LedgerRow, LoadedSession, SessionWrite, View
+from midstream.server.storage.records import (
+    AttachmentRow,
+    EpochEnd,
+    InputRow,
+    LedgerRow,
+    LoadedSession,
+    SessionWrite,
+    View,
+)
 
 if TYPE_CHECKING:
     import apsw
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
 
 _LEDGER_SET = ", ".join(f"{column} = ?" for column in rows.LEDGER_COLUMNS.split(", "))
 _SESSION_SET = ", ".join(f"{column} = ?" for column in rows.SESSION_COLUMNS.split(", "))
-_TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs")
+_TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs", "attachments")
 """The tables with rows of a session, besides its own."""
 _PURGE_ROWS = 500
 """Messages that one purge job removes: short enough that other sessions' commits do not wait for it."""
@@ -89,7 +97,17 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
         turn=turn,
         open_messages=open_messages(connection, View(session_no=session_no, session_id=session_id)),
         queue=queue,
+        attachment=None if turn is None else _attachment(connection, session_no, turn.turn_id),
     )
+
+
+def _attachment(connection: apsw.Connection, session_no: int, turn_id: str) -> AttachmentRow | None:
+    row = _one(
+        connection,
+        "SELECT generation, n, worker FROM attachments WHERE session_no = ? AND turn_id = ?",
+        (session_no, turn_id),
+    )
+    return None if row is None else AttachmentRow(turn_id=turn_id, generation=row[0], n=row[1], worker=row[2])
 
 
 def queued_inputs(connection: apsw.Connection, session_no: int) -> list[InputRow]:
@@ -149,6 +167,13 @@ def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
         )
     for item in write.inputs:
         _write_input(connection, number, item)
+    if write.attachment is not None:
+        kept = write.attachment
+        connection.execute(
+            "INSERT OR REPLACE INTO attachments (session_no, turn_id, generation, n, worker)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (number, kept.turn_id, kept.generation, kept.n, kept.worker),
+        )
     if write.deleted:
         # of a deleted session only the id stays, so that it is never given again, and the key
         connection.execute(

@@ -1,0 +1,187 @@
+"""A worker's hold of one turn: its frames are carried out in order, and acknowledged (SPEC 14.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+
+from midstream.agents.errors import TurnEnded
+from midstream.protocol.agents import NOTHING
+from midstream.protocol.errors import InternalError, InvalidRequest, MidstreamError, Unavailable
+from midstream.protocol.frames import Ack, Append, Detached, PartHandle, WriteFrame, WriteRefused, Wrote
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from midstream.protocol.agents import Write
+    from midstream.protocol.frames import WorkerFrame
+    from midstream.server.sessions.commands import WorkerLink
+    from midstream.server.sessions.remote import RemoteRun
+
+log = structlog.get_logger("midstream.agent")
+_SLACK = 2
+"""Windows of bytes that may wait here: a worker that keeps to its window never gets near."""
+
+
+class Attachment:
+    """One connection's hold of one turn.
+
+    Text is appended as it comes, unless something before it waits: 4 µs a frame, decoding
+    included. Everything else is work of the session's loop. Nothing here blocks the connection's
+    reader: what has to wait is queued, within the worker's window.
+    """
+
+    def __init__(self, run: RemoteRun, link: WorkerLink, *, next_n: int, window_bytes: int) -> None:
+        """Begin to take frames numbered from ``next_n``."""
+        self.link = link
+        self.channel = link.open(self)
+        self._run = run
+        self._next = next_n
+        self._bound = window_bytes * _SLACK
+        self._handles: dict[int, str] = {}
+        self._waiting: deque[tuple[Append | WriteFrame, int]] = deque()
+        self._bytes = 0
+        self._busy = False
+        self._full = False
+        self._over = False
+        self._done = next_n - 1
+        """The last write that was carried out, and whose outcome was told."""
+        self._acked = (-1, -1)
+        self._wake = asyncio.Event()
+        self._task = asyncio.create_task(self._serve(), name=f"attachment {run.turn_id}")
+
+    # What the connection calls
+
+    def take(self, frame: WorkerFrame, size: int) -> None:
+        """Take a frame of so many bytes."""
+        if self._over:
+            return
+        if isinstance(frame, PartHandle):
+            self._handles[frame.handle] = frame.part_id
+            return
+        if frame.n != self._next:
+            if frame.n > self._next:
+                self.detach("gap")
+            return  # else it was taken before
+        self._next += 1
+        if isinstance(frame, Append) and not (self._busy or self._waiting):
+            self._append(frame)
+            self._wake.set()
+            return
+        self._waiting.append((frame, size))
+        self._bytes += size
+        # a single frame may be longer than any window
+        if self._bytes > self._bound and len(self._waiting) > 1:
+            self.detach("overloaded")
+        self._wake.set()
+
+    def lost(self) -> None:
+        """Learn that the connection is gone."""
+        self._end()
+        self._run.lost(self)
+
+    def give_up(self) -> None:
+        """Learn that the worker gives the turn up to others."""
+        self._end()
+        self._run.lost(self, given_up=True)
+
+    # What the run calls
+
+    def detach(self, code: str) -> None:
+        """End it, and tell the worker why."""
+        if self._over:
+            return
+        self._end()
+        self.send(Detached(self.channel, code))
+        self._run.lost(self)
+
+    def send(self, frame: Struct) -> None:
+        """Send a frame to the worker."""
+        self.link.send(self._run.session_id, frame)
+
+    def acknowledge(self) -> None:
+        """Tell the worker what was taken, and what is on disk, if that is more than it knows."""
+        state = self._done, min(self._done, self._run.durable)
+        if state != self._acked and not self._over:
+            self._acked = state
+            self.send(Ack(self.channel, *state))
+
+    # Carrying out
+
+    def _end(self) -> None:
+        if not self._over:
+            self._over = True
+            self._waiting.clear()
+            self.link.forget(self.channel)
+            self._wake.set()
+
+    async def _serve(self) -> None:
+        try:
+            while not self._over:
+                await self._wake.wait()
+                self._wake.clear()
+                await self._work_off()
+        except (TurnEnded, Unavailable):
+            self.detach("ended" if not self._run.is_running() else "reload")
+        except Exception:
+            log.exception("attachment_failed", turn_id=self._run.turn_id)
+            self.detach("reload")
+
+    async def _work_off(self) -> None:
+        self._busy = True
+        while not self._over:
+            if self._full:
+                self._full = False
+                await self._run.published()
+            elif self._waiting:
+                frame, size = self._waiting.popleft()
+                self._bytes -= size
+                if isinstance(frame, Append):
+                    self._append(frame)
+                else:
+                    await self._write(frame.n, frame.write)
+            else:
+                break
+            if self.link.is_behind:
+                self.detach("overloaded")
+        self._busy = False
+        self.acknowledge()
+
+    def _append(self, frame: Append) -> None:
+        self._run.applied = self._done = frame.n
+        try:
+            self._full = self._run.append(self._part_id(frame.handle), frame.text) or self._full
+        except TurnEnded:
+            self.detach("ended")
+        except MidstreamError as error:
+            self._run.outcomes.append((frame.n, error.info()))
+            self._refuse(frame.n, error)
+
+    def _part_id(self, handle: int) -> str:
+        part_id = self._handles.get(handle)
+        if part_id is None:
+            raise InvalidRequest("handle", f"{handle} stands for no part; send a `part` frame first")
+        return part_id
+
+    async def _write(self, n: int, write: Write) -> None:
+        try:
+            result = await self._run.write(self, n, write)
+        except (TurnEnded, Unavailable):
+            raise
+        except MidstreamError as error:
+            self._refuse(n, error)
+        except Exception:
+            log.exception("write_failed", turn_id=self._run.turn_id)
+            self._refuse(n, InternalError("The write failed. The server's log has the cause."))
+        else:
+            if result != NOTHING:
+                self.send(Wrote(self.channel, n, result))
+        self._done = n
+
+    def _refuse(self, n: int, error: MidstreamError) -> None:
+        self.send(WriteRefused(self.channel, n, error.info()))
+        if self.link.is_behind:
+            self.detach("overloaded")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from midstream.adapters.events import StreamError
@@ -19,7 +21,7 @@ def text_part(text: str, **fields: object) -> Plain:
 
 def whole_text(text: str, index: int = 0, content: int = 0, **fields: object) -> list[Plain]:
     """All events of a text that streams character by character."""
-    place = {"item_id": f"msg_{index}", "content_index": content}
+    place: Any = {"item_id": f"msg_{index}", "content_index": content}
     return [
         event("content_part.added", index, **place, part=text_part("")),
         *(said_text(character, index, content) for character in text),
@@ -82,7 +84,7 @@ async def test_phases_are_kept_for_the_next_request() -> None:
 
 async def test_a_refusal_is_a_text_that_says_so() -> None:
     """Its item is kept, and the agent learns of it."""
-    place = {"content_index": 0, "item_id": "msg_0"}
+    place: Any = {"content_index": 0, "item_id": "msg_0"}
     stream = [
         added(MESSAGE),
         event("content_part.added", **place, part={"type": "refusal", "refusal": ""}),
@@ -101,7 +103,7 @@ async def test_a_refusal_is_a_text_that_says_so() -> None:
 
 def summary(number: int, *words: str) -> list[Plain]:
     """All events of one summary of a reasoning."""
-    place = {"item_id": "rs_0", "summary_index": number}
+    place: Any = {"item_id": "rs_0", "summary_index": number}
     part = {"type": "summary_text", "text": "".join(words)}
     return [
         event("reasoning_summary_part.added", **place, part={"type": "summary_text", "text": ""}),

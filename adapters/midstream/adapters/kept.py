@@ -14,6 +14,7 @@ from midstream.protocol.parts import check_part
 from midstream.protocol.transitions import check_update
 
 if TYPE_CHECKING:
+    from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write, WriteResult
     from midstream.protocol.model import InteractionPart, Message, Part
 
@@ -23,6 +24,7 @@ class KeptParts:
 
     session_id = "kept"
     turn_id = "kept"
+    resumption: Resumption | None = None
 
     def __init__(self) -> None:
         """Begin with no part."""
@@ -83,6 +85,10 @@ class KeptParts:
     async def ask(self, question: Ask) -> InteractionPart:
         """Refuse: there is nobody to ask."""
         raise NotImplementedError(f"nobody is here to answer {question.request.title!r}")
+
+    async def outcome(self, interaction_id: str) -> InteractionPart:
+        """Refuse: nothing was asked."""
+        raise NotImplementedError(f"nobody asked {interaction_id!r}")
 
     async def context(self, limit: int | None) -> list[Message]:
         """Return no message: there is none, however many are wanted."""

@@ -13,6 +13,7 @@ from midstream.agents.outcomes import ToolOutcome
 from midstream.agents.writer import absent
 from midstream.protocol.agents import AddPart, ChangeAction, EndText, MoveTool
 from midstream.protocol.errors import IllegalTransition, Unavailable
+from midstream.protocol.model import ReasoningPart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,27 +24,41 @@ if TYPE_CHECKING:
         ActionPart,
         ActionState,
         ProviderMetadata,
-        ReasoningPart,
         TextPart,
         ToolPart,
+        ToolState,
     )
     from midstream.protocol.values import Value
 
 
 class TextStream:
-    """A text or reasoning part that grows: ``async with step.text() as text: await text.append(...)``."""
+    """A text or reasoning part that grows: ``async with step.text() as text: await text.append(...)``.
 
-    def __init__(self, writer: Writer, part: TextPart | ReasoningPart) -> None:
-        """Made by a step; the part opens when the block is entered."""
+    Attributes:
+        part_id: the part's id.
+        text: what it had when this agent got it; empty, but for one that another process began.
+
+    """
+
+    def __init__(self, writer: Writer, part: TextPart | ReasoningPart, *, is_open: bool = False) -> None:
+        """Made by a step; the part opens when the block is entered, if it is not open."""
+        self.part_id = part.part_id
+        self.text = part.text
         self._writer = writer
         self._part = part
-        self._is_open = False
+        self._is_open = is_open
         self._code_points = CodePoints()
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Say whether this is a reasoning, and no text."""
+        return isinstance(self._part, ReasoningPart)
 
     async def __aenter__(self) -> Self:
         """Open the part."""
-        await self._writer.write(AddPart(part=self._part))
-        self._is_open = True
+        if not self._is_open:
+            await self._writer.write(AddPart(part=self._part))
+            self._is_open = True
         return self
 
     async def __aexit__(
@@ -79,7 +94,17 @@ class TextStream:
 
 
 class ToolCall:
-    """One tool call. Each of its moves is committed before it is seen, so a tool never runs twice."""
+    """One tool call. Each of its moves is committed before it is seen, so a tool never runs twice.
+
+    Attributes:
+        part_id: the id of its part.
+        tool_call_id: the id that the model knows it by.
+        tool_name: which tool is called.
+        state: where it stands, as far as this agent moved it or was told.
+        input: its arguments, once they are complete and could be parsed.
+        input_text: of a call that another process began: its arguments as far as they had come.
+
+    """
 
     def __init__(self, writer: Writer, part: ToolPart) -> None:
         """Made by a step."""
@@ -87,7 +112,9 @@ class ToolCall:
         self.part_id = part.part_id
         self.tool_call_id = part.tool_call_id
         self.tool_name = part.tool_name
+        self.state: ToolState = part.state
         self.input: Value | UnsetType = part.input
+        self.input_text = part.input_text or ""
         self._code_points = CodePoints()
 
     async def append_input(self, text: str) -> None:
@@ -116,6 +143,7 @@ class ToolCall:
                 call_provider_metadata=absent(call_provider_metadata),
             )
         )
+        self.state = "ready"
         self.input = input
 
     async def run(self) -> None:
@@ -126,6 +154,7 @@ class ToolCall:
 
         """
         await self._writer.write(MoveTool(part_id=self.part_id, state="running"))
+        self.state = "running"
 
     async def execute(self, function: Callable[[Value], Awaitable[Value] | Value]) -> ToolOutcome:
         """Claim the call, give its input to ``function``, and end the call with what that returns.
@@ -161,6 +190,7 @@ class ToolCall:
         await self._writer.write(
             MoveTool(part_id=self.part_id, state="running", output=output, preliminary=True)
         )
+        self.state = "running"
 
     async def complete(self, output: Value, *, provider_metadata: ProviderMetadata | None = None) -> None:
         """End the call with its output."""
@@ -172,10 +202,12 @@ class ToolCall:
                 result_provider_metadata=absent(provider_metadata),
             )
         )
+        self.state = "completed"
 
     async def fail(self, error: str) -> None:
         """End the call with what went wrong."""
         await self._writer.write(MoveTool(part_id=self.part_id, state="failed", error=error))
+        self.state = "failed"
 
 
 class Action:

@@ -1,4 +1,4 @@
-"""Runs an agent's function for one turn, whatever it does, and says how the turn ends (SPEC 9)."""
+"""Runs an agent's function for one turn, whatever it does, and says how the turn ends (SPEC 8)."""
 
 from __future__ import annotations
 

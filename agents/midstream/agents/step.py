@@ -33,14 +33,19 @@ if TYPE_CHECKING:
 class Step:
     """A run of parts that belong together: stored as one when it ends, and undone as one."""
 
-    def __init__(self, writer: Writer) -> None:
-        """Made by a turn."""
+    def __init__(self, writer: Writer, *, begun: str | None = None) -> None:
+        """Made by a turn; ``begun`` is the id of a step that another process began."""
         self._writer = writer
-        self.step_id = writer.new_id("step")
+        self._is_begun = begun is not None
+        self.step_id = begun or writer.new_id("step")
 
     async def __aenter__(self) -> Self:
-        """Begin the step."""
-        await self._writer.write(BeginStep())
+        """Begin the step, if it is not begun; what another process left open and nobody took over ends."""
+        if self._writer.resumption is not None:
+            for ending in self._writer.resumption.endings():
+                await self._writer.write(ending)
+        if not self._is_begun:
+            await self._writer.write(BeginStep())
         return self
 
     async def __aexit__(
@@ -49,6 +54,17 @@ class Step:
         """Commit the step, unless the block failed: then the turn's end does."""
         if kind is None:
             await self._writer.write(EndStep(step_id=self.step_id))
+
+    def open_texts(self) -> list[TextStream]:
+        """Return the texts and reasonings of the step that another process left open, to be gone on with."""
+        left = self._writer.resumption
+        texts = left.texts(self.step_id) if left else []
+        return [TextStream(self._writer, part, is_open=True) for part in texts]
+
+    def open_tools(self) -> list[ToolCall]:
+        """Return the tool calls of the step whose arguments another process did not finish."""
+        left = self._writer.resumption
+        return [ToolCall(self._writer, part) for part in (left.streaming_calls(self.step_id) if left else [])]
 
     def text(self, *, provider_metadata: ProviderMetadata | None = None) -> TextStream:
         """Return a text to be streamed."""

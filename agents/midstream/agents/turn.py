@@ -1,4 +1,4 @@
-"""A turn: one run of an agent, as the agent sees it (SPEC 9).
+"""A turn: one run of an agent, as the agent sees it (SPEC 8).
 
 An agent is an async function of a :class:`Turn`. It streams parts in steps. What it writes is
 seen at once; a step is stored when it ends, and tool transitions, interactions, actions, errors
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from msgspec import UNSET
 
-from midstream.agents.open_parts import Action
+from midstream.agents.open_parts import Action, ToolCall
 from midstream.agents.outcomes import Answers, Approval
 from midstream.agents.step import Step
 from midstream.agents.writer import absent
@@ -30,7 +30,6 @@ from midstream.protocol.model import (
 )
 
 if TYPE_CHECKING:
-    from midstream.agents.open_parts import ToolCall
     from midstream.agents.writer import Writer
     from midstream.protocol.model import InteractionPart, InteractionType, UserPart
     from midstream.protocol.values import Value
@@ -62,6 +61,36 @@ class Turn:
     def step(self) -> Step:
         """Return a step: ``async with turn.step() as step``. It is committed as one when it ends."""
         return Step(self._writer)
+
+    @property
+    def resumed(self) -> bool:
+        """Say whether another process has written to this turn, and this one goes on with it.
+
+        What that one left streaming is undone at the first step, or ended where it cannot be undone,
+        unless :meth:`open_step` takes it over.
+        """
+        return self._writer.resumption is not None
+
+    def open_step(self) -> Step | None:
+        """Return the step that another process left open, to be gone on with by ``async with``; None without.
+
+        Its :meth:`~Step.open_texts` and :meth:`~Step.open_tools` are what still streams in it.
+        """
+        left = self._writer.resumption
+        step_id = left.open_step_id if left else None
+        if left is None or step_id is None:
+            return None
+        left.take(step_id)
+        return Step(self._writer, begun=step_id)
+
+    def calls(self) -> list[ToolCall]:
+        """Return the tool calls that another process began and that have not ended, in order.
+
+        One that is ``running`` was claimed: it may have had its effect, and must not be executed again.
+        A question that was asked about a call is not asked again: :meth:`ask_approval` gives its answer.
+        """
+        left = self._writer.resumption
+        return [ToolCall(self._writer, part) for part in (left.calls() if left else [])]
 
     async def take_inputs(self) -> list[Message]:
         """Absorb the input that waits (steering), between two steps, and return its messages.
@@ -148,15 +177,23 @@ class Turn:
         call: ToolCall | None,
         expires_in: float | None,
     ) -> InteractionPart:
-        return await self._writer.ask(
-            Ask(
-                interaction_id=self._writer.new_id("ask"),
-                interaction_type=interaction_type,
-                request=request,
-                expires_in_ms=UNSET if expires_in is None else max(0, round(expires_in * 1000)),
-                tool_part_id=UNSET if call is None else call.part_id,
+        left = self._writer.resumption
+        asked = left.asked(interaction_type, request, call.tool_call_id if call else None) if left else None
+        if asked is not None:
+            outcome = await self._writer.outcome(asked.interaction_id)
+        else:
+            outcome = await self._writer.ask(
+                Ask(
+                    interaction_id=self._writer.new_id("ask"),
+                    interaction_type=interaction_type,
+                    request=request,
+                    expires_in_ms=UNSET if expires_in is None else max(0, round(expires_in * 1000)),
+                    tool_part_id=UNSET if call is None else call.part_id,
+                )
             )
-        )
+        if call is not None and call.state == "waiting-user":
+            call.state = "ready"
+        return outcome
 
 
 Agent: TypeAlias = Callable[[Turn], Awaitable[None]]

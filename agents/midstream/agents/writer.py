@@ -1,4 +1,4 @@
-"""Where an agent's writes go: into the session's loop in the same process, or over a connection (SPEC 9)."""
+"""Where an agent's writes go: into the session's loop in the same process, or over a connection (SPEC 8)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec import UNSET, UnsetType
 
 if TYPE_CHECKING:
+    from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write, WriteResult
     from midstream.protocol.model import InteractionPart, Message
 
@@ -26,6 +27,8 @@ class Writer(Protocol):
 
     session_id: str
     turn_id: str
+    resumption: Resumption | None
+    """What another process left of the turn; None where this one is the first to write it."""
 
     def new_id(self, kind: str) -> str:
         """Return an id that nothing else has."""
@@ -48,6 +51,10 @@ class Writer(Protocol):
 
     async def ask(self, question: Ask) -> InteractionPart:
         """Make the write, and return the interaction when it has an outcome."""
+        ...
+
+    async def outcome(self, interaction_id: str) -> InteractionPart:
+        """Return an interaction that another process asked, when it has an outcome."""
         ...
 
     async def context(self, limit: int | None) -> list[Message]:

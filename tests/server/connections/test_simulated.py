@@ -114,7 +114,7 @@ def test_a_peer_that_is_cut_off_is_let_go_after_two_heartbeats() -> None:
 
     async def scenario(loop: SimLoop) -> float:
         registry = Notes(at_once=True)
-        async with listen(Config(port=8787), registry, SimClock(loop), CountedIds()) as listener:
+        async with listen(Config(port=8787), registry, None, SimClock(loop), CountedIds()) as listener:
             entered = client_of(listener)
             client = await entered.__aenter__()
             await client.send("call", 1, "subscribe", {"session_id": "s1"})
@@ -134,7 +134,7 @@ def test_a_drain_waits_for_those_who_go_and_no_longer() -> None:
     """Clients that leave at `goaway` end the drain early; one that stays ends it after the grace."""
 
     async def scenario(loop: SimLoop, *, stubborn: bool) -> float:
-        async with listen(Config(port=8787), Notes(), SimClock(loop), CountedIds()) as listener:
+        async with listen(Config(port=8787), Notes(), None, SimClock(loop), CountedIds()) as listener:
 
             async def client() -> None:
                 async with client_of(listener) as client:

@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 from midstream.protocol.model import Message, Session, TextPart, Turn
 from midstream.server.storage import messages, rows, store
 from midstream.server.storage.database import Database
-from midstream.server.storage.records import EpochEnd, LedgerRow, SessionWrite, View
+from midstream.server.storage.records import AttachmentRow, EpochEnd, LedgerRow, SessionWrite, View
 from midstream.server.storage.schema import migrate
 from tests import strategies
 from tests.server.storage.books import (
@@ -274,9 +274,10 @@ def with_everything(status: str, count: int) -> tuple[apsw.Connection, int, dict
                 turns=[running_turn()],
                 inputs=[new_input("m", 1)],
                 interactions=[("ask", 1, 1), ("ask later", count, 1)],
+                attachment=AttachmentRow(turn_id="turn", generation=1, n=1, worker="w"),
             ),
         )
-    beside = dict.fromkeys(("sessions", "epochs", "turns", "inputs"), 1)
+    beside = dict.fromkeys(("sessions", "epochs", "turns", "inputs", "attachments"), 1)
     return connection, number, beside | {"messages": 2, "parts": 2, "interactions": 2}
 
 

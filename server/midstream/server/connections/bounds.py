@@ -28,7 +28,16 @@ from midstream.protocol.parts import check_input
 if TYPE_CHECKING:
     from midstream.protocol.limits import Limits
 
-_ID_FIELDS: Final = ("session_id", "message_id", "turn_id", "interaction_id", "new_session_id", "key")
+_ID_FIELDS: Final = (
+    "session_id",
+    "message_id",
+    "turn_id",
+    "interaction_id",
+    "new_session_id",
+    "key",
+    "name",
+    "instance",
+)
 
 
 def check(params: msgspec.Struct, limits: Limits) -> None:

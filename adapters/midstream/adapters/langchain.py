@@ -25,7 +25,7 @@ from midstream.adapters.events import (
     ToolRunning,
 )
 from midstream.adapters.langchain_blocks import is_message, message_of, messages_in
-from midstream.adapters.langchain_message import Call, StreamedMessage, usage_of
+from midstream.adapters.langchain_message import Call, Place, StreamedMessage, usage_of
 from midstream.adapters.objects import each, field, pairs, words
 from midstream.adapters.plain import Plain, carried, in_words
 from midstream.adapters.reader import Reader
@@ -51,7 +51,7 @@ class LangChainReader(Reader):
         self._calls: dict[str, Call] = {}
         self._runs: dict[str, Call] = {}
         self._cited: set[str] = set()
-        self._open: dict[str, list[StreamedMessage]] = {}
+        self._open: list[StreamedMessage] = []
         self._seen: set[str] = set()
         self._used: dict[str, int] = {}
         self._has_spoken = False
@@ -73,14 +73,14 @@ class LangChainReader(Reader):
     def end(self) -> list[Event]:
         """Return what closes the stream."""
         said: list[Event] = []
-        for message in [message for lane in self._open.values() for message in lane]:
+        for message in list(self._open):
             said.extend(self._finish(message))
         return [*said, *self._settle()]
 
     def _item(self, item: object) -> Iterable[Event]:
         recorded, several = pairs(item), each(item)
         if is_message(item):
-            yield from self._message("", item)
+            yield from self._message(Place(), item)
         elif several:
             yield from self._tuple(several)
         elif {"event", "data"} <= recorded.keys():
@@ -112,7 +112,7 @@ class LangChainReader(Reader):
             case "messages":
                 self._streams = True
                 message, metadata = [*each(payload), None, None][:2]
-                yield from self._message(words(metadata, "langgraph_checkpoint_ns"), message)
+                yield from self._message(Place.of(metadata), message)
             case "updates":
                 yield from self._update(payload)
             case "tasks":
@@ -124,12 +124,12 @@ class LangChainReader(Reader):
             case _:
                 self.skip(mode)
 
-    def _message(self, lane: str, message: object) -> Iterable[Event]:
+    def _message(self, place: Place, message: object) -> Iterable[Event]:
         match words(message, "type"):
             case "AIMessageChunk":
-                yield from self._chunk(lane, message_of(message))
+                yield from self._chunk(place, message_of(message))
             case "ai":
-                yield from self._whole(lane, message)
+                yield from self._whole(place, message)
             case "tool" | "ToolMessageChunk":
                 if words(message, "tool_call_id") not in self._calls:
                     self.skip("tool message: no call")
@@ -137,41 +137,48 @@ class LangChainReader(Reader):
             case _:
                 pass  # what people and instructions said is in the conversation already
 
-    def _chunk(self, lane: str, chunk: object) -> Iterable[Event]:
-        here = self._open.setdefault(lane, [])
-        message = next((known for known in here if known.takes(words(chunk, "id"))), None)
+    def _chunk(self, place: Place, chunk: object) -> Iterable[Event]:
+        message_id = words(chunk, "id")
+        here = (known for known in self._open if known.place.node == place.node and known.takes(message_id))
+        message = next(here, None)
         if message is None:
-            message = StreamedMessage(self, self._calls, self._cited)
-            yield from self._begin()
-            here.append(message)
+            message = StreamedMessage(self, self._calls, self._cited, place)
+            yield from self._begin(place)
+            self._open.append(message)
         yield from message.read(chunk)
         self._seen |= message.ids
         if words(chunk, "chunk_position") == "last":
             yield from self._finish(message)
 
-    def _begin(self) -> Iterable[Event]:
+    def _begin(self, place: Place) -> Iterable[Event]:
         """Begin another message; one after the other they are steps, beside each other they are not."""
-        if self._has_spoken and not any(self._open.values()):
+        for known in [known for known in self._open if known.place.is_before(place)]:
+            yield from self._finish(known)
+        if self._has_spoken and not self._open:
             yield from self._settle()
             yield StepBoundary()
             self._used = {}
         self._has_spoken = True
 
-    def _whole(self, lane: str, message: object) -> Iterable[Event]:
+    def _whole(self, place: Place, message: object) -> Iterable[Event]:
+        """Read a message that is complete: the end of one that has grown, or all of one."""
         message_id = words(message, "id")
-        for known in [known for known in self._open.get(lane, []) if message_id in known.ids]:
-            yield from self._finish(known)
+        yield from self._finish_named(message_id)
         if message_id not in self._seen:
-            yield from self._chunk(lane, message_of(message))
-            for known in list(self._open[lane]):
-                if message_id in known.ids or not known.ids:
-                    yield from self._finish(known)
+            yield from self._begin(place)
+            whole = StreamedMessage(self, self._calls, self._cited, place)
+            self._open.append(whole)
+            yield from whole.read(message_of(message))
+            self._seen |= whole.ids
+            yield from self._finish(whole)
+
+    def _finish_named(self, message_id: str) -> Iterable[Event]:
+        for known in [known for known in self._open if message_id in known.ids]:
+            yield from self._finish(known)
 
     def _finish(self, message: StreamedMessage) -> Iterable[Event]:
         yield from message.end()
-        for lane in self._open.values():
-            if message in lane:
-                lane.remove(message)
+        self._open.remove(message)
         for name, count in message.used.items():
             self._used[name] = self._used.get(name, 0) + count
         if message.used:
@@ -193,8 +200,10 @@ class LangChainReader(Reader):
                 kind = words(message, "type")
                 if kind == "tool":
                     yield from self._returned(message)
-                elif kind in {"ai", "AIMessageChunk"} and not self._streams:
-                    yield from self._whole("", message)
+                elif kind in {"ai", "AIMessageChunk"} and self._streams:
+                    yield from self._finish_named(words(message, "id"))
+                elif kind in {"ai", "AIMessageChunk"}:
+                    yield from self._whole(Place(), message)
 
     def _task(self, payload: object) -> Iterable[Event]:
         if field(payload, "triggers") is None:
@@ -228,10 +237,10 @@ class LangChainReader(Reader):
         name, data, run = words(event, "event"), field(event, "data"), words(event, "run_id")
         match name:
             case "on_chat_model_stream":
-                yield from self._message(run, field(data, "chunk"))
+                yield from self._message(Place(run), field(data, "chunk"))
             case "on_chat_model_end":
                 for message in messages_in(field(data, "output")):
-                    yield from self._whole(run, message)
+                    yield from self._whole(Place(run), message)
             case "on_tool_start" | "on_tool_end" | "on_tool_error":
                 yield from self._tool_event(name, event, data)
             case "on_chain_stream" if words(event, "name") == words(event, "metadata", "langgraph_node"):
@@ -270,6 +279,8 @@ class LangChainReader(Reader):
         if call is None or call.returned:
             return
         call.returned = True
+        for known in [known for known in self._open if known.has(call)]:
+            yield from self._finish(known)
         yield from _ready(call)
         content = carried(field(message, "content"))
         if words(message, "status") == "error":

@@ -64,6 +64,23 @@ NOT_KEPT = {"tool_calls", "function_call", "reasoning_content", "parsed", "refus
 """Fields of ``additional_kwargs`` that the parts say already."""
 
 
+class Place(Struct, frozen=True):
+    """Where in a graph a message comes from: its node, by its path of subgraphs, and the graph's step."""
+
+    node: str = ""
+    step: int = 0
+
+    @classmethod
+    def of(cls, metadata: object) -> Place:
+        """Return the place that LangGraph names beside a message."""
+        return cls(words(metadata, "langgraph_checkpoint_ns"), number(metadata, "langgraph_step") or 0)
+
+    def is_before(self, other: Place) -> bool:
+        """Whether nothing comes from here any more once something comes from the other place."""
+        graph, _, _ = self.node.rpartition("|")
+        return graph == other.node.rpartition("|")[0] and self.step < other.step
+
+
 class Call(Struct):
     """A tool call of a message."""
 
@@ -84,8 +101,9 @@ class Call(Struct):
 class StreamedMessage:
     """A message of the model that is being read."""
 
-    def __init__(self, reader: Reader, calls: dict[str, Call], cited: set[str]) -> None:
+    def __init__(self, reader: Reader, calls: dict[str, Call], cited: set[str], place: Place) -> None:
         """Begin; ``calls`` and ``cited`` are those of the whole stream, the newest by each id."""
+        self.place = place
         self._reader = reader
         self._calls = calls
         self._cited = cited
@@ -105,6 +123,10 @@ class StreamedMessage:
         if not message_id or not self.ids or message_id in self.ids:
             return True
         return all(is_run_id(known) != is_run_id(message_id) for known in self.ids)
+
+    def has(self, call: Call) -> bool:
+        """Whether the call is one of this message."""
+        return any(mine is call for mine in self._mine)
 
     def read(self, chunk: object) -> Iterable[Event]:
         """Return what a chunk says, or a whole message."""
@@ -223,7 +245,7 @@ class StreamedMessage:
         call_id, index = words(said, "id"), field(said, "index")
         mine = self._calls.get(call_id)
         if call_id:
-            return mine if mine in self._mine else None
+            return mine if mine is not None and self.has(mine) else None
         if index is not None:
             return self._by_index.get(index)
         return self._mine[-1] if self._mine and not words(said, "name") else None

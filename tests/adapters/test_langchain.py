@@ -1,0 +1,296 @@
+"""LangChain's own models and LangGraph's own graphs: what becomes of each form of their streams."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+
+from midstream.adapters.events import TextDelta
+from midstream.adapters.langchain import LangChainReader
+from midstream.agents import Turn
+from midstream.protocol.model import ToolPart
+from tests import strategies
+from tests.adapters.conversation import Conversation, conversation
+from tests.adapters.langchain_models import ScriptedModel, block, call, last, text
+from tests.adapters.langgraph_graphs import asking_graph, graph_of
+from tests.adapters.memory import fed_in_memory, said, words_of
+
+GIVEN: Any = {"messages": [HumanMessage("How is it in Rome?")]}
+LOOKS = [
+    block(type="reasoning", reasoning="hm ", index=0),
+    block(type="reasoning", reasoning="yes", index=0),
+    block(type="text", text="Let me ", index=1),
+    block(type="text", text="look.", index=1),
+    call(2, "weather", "", "c1"),
+    call(2, None, '{"city":'),
+    call(3, "broken", "{}", "c2"),
+    call(2, None, '"Rome"}'),
+    last("tool_calls"),
+]
+ANSWERS = [text("Sunny"), text(" there."), last("stop", given=9)]
+FORMS: dict[str, Any] = {
+    "messages": {"stream_mode": "messages"},
+    "updates": {"stream_mode": "updates"},
+    "messages and updates": {"stream_mode": ["messages", "updates"]},
+    "messages and tasks": {"stream_mode": ["messages", "tasks"]},
+    "messages and tools": {"stream_mode": ["messages", "tools"]},
+    "all": {"stream_mode": ["messages", "updates", "tasks", "tools", "custom"]},
+    "subgraphs": {"stream_mode": ["messages", "updates"], "subgraphs": True},
+    "subgraphs, one mode": {"stream_mode": "messages", "subgraphs": True},
+    "version 2": {"stream_mode": ["messages", "tasks"], "version": "v2"},
+}
+
+
+@tool
+async def weather(city: str) -> str:
+    """Look at the sky."""
+    return f"sunny in {city}"
+
+
+@tool
+async def broken() -> str:
+    """Fail."""
+    raise ValueError("out of order")
+
+
+async def test_a_model_alone_leaves_its_calls_to_the_agent() -> None:
+    """Reasoning and text in order, arguments that alternate, usage and the reason for the end."""
+    fed, parts = await fed_in_memory(ScriptedModel(answers=[LOOKS]).astream("hi"))
+    assert [part["type"] for part in parts] == ["reasoning", "text", "tool", "tool", "data"]
+    assert words_of(parts, "reasoning") == ["hm yes"]
+    assert words_of(parts) == ["Let me look."]
+    assert [(one.tool_call_id, one.input) for one in fed.calls] == [("c1", {"city": "Rome"}), ("c2", {})]
+    assert (fed.reason, fed.raw_reason, fed.unknown) == ("tool-calls", "tool_calls", {})
+    assert fed.usage == {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+
+
+@pytest.mark.parametrize("form", [*FORMS, "events"])
+async def test_a_graph_becomes_the_same_parts_in_every_form(form: str) -> None:
+    """Each message, its tools with what came of them, and the next step; nothing twice."""
+    graph = graph_of(ScriptedModel(answers=[LOOKS, ANSWERS]), weather, broken)
+    stream = (
+        graph.astream_events(GIVEN, version="v2") if form == "events" else graph.astream(GIVEN, **FORMS[form])
+    )
+    fed, parts = await fed_in_memory(stream)
+    assert [part["type"] for part in parts] == [
+        "reasoning", "text", "tool", "tool", "data", "step-start", "text", "data",
+    ]  # fmt: skip
+    assert words_of(parts) == ["Let me look.", "Sunny there."]
+    sunny, failed = [part for part in parts if part["type"] == "tool"]
+    assert (sunny["state"], sunny["input"], sunny["output"]) == (
+        "completed",
+        {"city": "Rome"},
+        "sunny in Rome",
+    )
+    assert failed["state"] == "failed"
+    assert "out of order" in str(failed["error"])
+    assert fed.usage == {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
+    assert (fed.reason, fed.calls, fed.unknown) == ("stop", [], {})
+
+
+async def test_running_is_on_disk_before_the_tool_executes(tmp_path: Path) -> None:
+    """With the graph's tasks in the stream, which waits for who reads it."""
+    talk: Conversation
+    seen: list[dict[str, str]] = []
+
+    @tool
+    async def look(city: str) -> str:
+        """Look."""
+        seen.append(await talk.stored_tools())
+        return city
+
+    async def agent(turn: Turn) -> None:
+        answers = [[call(0, "look", '{"city":"Rome"}', "c1"), last("tool_calls")], ANSWERS]
+        graph = graph_of(ScriptedModel(answers=answers), look)
+        async with turn.step() as step:
+            await step.feed(graph.astream(GIVEN, stream_mode=["messages", "tasks"]))
+
+    async with conversation(agent, tmp_path) as talk:
+        assert (await talk.say("hi")).state == "completed"
+        assert seen == [{"look": "running"}]
+        [part] = [part for part in talk.parts() if isinstance(part, ToolPart)]
+        assert (part.state, part.output) == ("completed", "Rome")
+
+
+async def test_a_node_that_runs_all_calls_of_the_state_is_told_before_it_does() -> None:
+    """A tool node of the older form is given the whole state."""
+    reader = LangChainReader()
+    answer = AIMessage(
+        "", id="m1", tool_calls=[{"name": "look", "args": {}, "id": "c1", "type": "tool_call"}]
+    )
+    task = {"id": "t", "name": "tools", "input": {"messages": [answer]}, "triggers": ("x",)}
+    names = [
+        type(event).__name__
+        for event in said(reader, ("updates", {"think": {"messages": [answer]}}), ("tasks", task))
+    ]
+    assert names == ["ToolStarted", "ToolInputReady", "ToolRunning"]
+
+
+async def test_what_interrupts_a_graph_is_data_for_people() -> None:
+    """A node asks, and the stream ends with what it asks."""
+    graph, config = asking_graph(), {"configurable": {"thread_id": "t"}}
+    _, parts = await fed_in_memory(graph.astream(GIVEN, config, stream_mode=["messages", "updates"]))
+    assert parts == [{"type": "data", "data_type": "interrupt", "data": [{"allow": 1}]}]
+
+
+async def test_messages_of_nodes_that_run_beside_each_other_stay_apart() -> None:
+    """Two models stream at once: each has its own text, and neither is another step."""
+    chunks: list[object] = []
+    for letter in "abc":
+        for node in ("left", "right"):
+            message = AIMessageChunk(content=letter, id=f"lc_run--{node}")
+            chunks.append((message, {"langgraph_checkpoint_ns": f"{node}:1"}))
+    _, parts = await fed_in_memory(chunks)
+    assert [(part["type"], part["text"]) for part in parts] == [("text", "abc"), ("text", "abc")]
+
+
+async def test_a_message_that_is_given_two_ids_is_one() -> None:
+    """The first chunk has the model's own id, the others the run's."""
+    chunks = [
+        AIMessageChunk(content=letter, id=name)
+        for letter, name in [("a", "msg_1"), ("b", "lc_run--1"), ("c", "lc_run--1")]
+    ]
+    _, parts = await fed_in_memory(chunks)
+    assert [(part["type"], part["text"]) for part in parts] == [("text", "abc")]
+
+
+async def test_ids_of_calls_that_repeat_are_other_calls() -> None:
+    """In a later message, and within one where the index repeats instead."""
+    first = [call(0, "look", "{}", "same"), call(0, "look", '{"a":1}', "other"), last("tool_calls")]
+    graph = graph_of(
+        ScriptedModel(answers=[first, [call(0, "weather", '{"city":"x"}', "same"), last("x")], ANSWERS]),
+        weather,
+    )
+    _, parts = await fed_in_memory(graph.astream(GIVEN, stream_mode="messages"))
+    tools = [
+        (part["tool_call_id"], part["tool_name"], part["state"]) for part in parts if part["type"] == "tool"
+    ]
+    assert tools == [
+        ("same", "look", "failed"),
+        ("other", "look", "failed"),
+        ("same", "weather", "completed"),
+    ]
+
+
+async def test_blocks_of_every_kind_become_parts() -> None:
+    """Citations once each, a tool of the provider's, a picture, a refusal, and what belongs to a provider."""
+    cited = {"type": "citation", "url": "https://example.com/", "title": "Example"}
+    blocks: list[dict[str, object]] = [
+        {"type": "reasoning", "reasoning": "", "id": "rs_1", "extras": {"signature": "SIG"}, "index": 0},
+        {"type": "server_tool_call", "id": "s1", "name": "web_search", "args": {"query": "q"}, "index": 1},
+        {"type": "server_tool_result", "tool_call_id": "s1", "status": "success", "output": [1], "index": 2},
+        {"type": "text", "text": "It is.", "annotations": [cited, cited], "index": 3},
+        {"type": "image", "base64": "YWJj", "mime_type": "image/png", "index": 4},
+        {"type": "refusal", "refusal": "No.", "index": 5},
+        {"type": "non_standard", "value": {"type": "theirs"}, "index": 6},
+    ]
+    chunks = [
+        AIMessageChunk(content=[block], response_metadata={"output_version": "v1", "model_provider": "p"})
+        for block in blocks
+    ]
+    fed, parts = await fed_in_memory(chunks)
+    assert [part["type"] for part in parts] == ["reasoning", "tool", "text", "source", "file", "text"]
+    assert parts[0]["provider_metadata"] == {
+        "langchain": {"id": "rs_1", "extras": {"signature": "SIG"}, "model_provider": "p"}
+    }
+    assert parts[1]["call_provider_metadata"] == {"langchain": {"model_provider": "p"}}
+    assert (parts[1]["provider_executed"], parts[1]["output"]) == (True, [1])
+    assert parts[4]["url"] == "data:image/png;base64,YWJj"
+    assert fed.refusal == "No."
+    assert fed.unknown == {"non_standard: theirs": 1}
+
+
+async def test_reasoning_beside_the_content_is_reasoning() -> None:
+    """DeepSeek and Ollama put it into a field of its own, and want it back there."""
+    chunks = [AIMessageChunk(content="", additional_kwargs={"reasoning_content": "hm "}), text("So.")]
+    _, parts = await fed_in_memory(chunks)
+    assert parts[0] == {
+        "type": "reasoning",
+        "text": "hm ",
+        "state": "done",
+        "provider_metadata": {"langchain": {"field": "reasoning_content"}},
+    }
+    assert words_of(parts) == ["So."]
+
+
+async def test_a_preliminary_output_grows_in_linear_work() -> None:
+    """Every tenth of a long output would be written again with all before it; it is shown as it doubles."""
+    reader = LangChainReader()
+    reader.read(call(0, "look", "{}", "c1"))
+    shown = 0
+    for _ in range(5_000):
+        for event in reader.read(
+            ("tools", {"event": "tool-output-delta", "tool_call_id": "c1", "delta": "0123456789"})
+        ):
+            shown += len(getattr(event, "output", ""))
+    assert 50_000 <= shown <= 6 * 50_000
+
+
+async def test_custom_data_is_for_people() -> None:
+    """What a node writes of its own is a data part."""
+    _, parts = await fed_in_memory([("custom", {"done": 1})])
+    assert parts == [{"type": "data", "data_type": "custom", "data": {"done": 1}}]
+
+
+async def test_modes_that_repeat_others_are_counted() -> None:
+    """A stream of values alone shows nothing, and says so."""
+    graph = graph_of(ScriptedModel(answers=[ANSWERS]))
+    fed, parts = await fed_in_memory(graph.astream(GIVEN, stream_mode=["values"]))
+    assert (parts, fed.unknown) == ([], {"values": 2})
+
+
+@given(st.lists(st.text(), min_size=1, max_size=8))
+async def test_however_a_text_is_cut_it_is_whole(pieces: list[str]) -> None:
+    """The text is the concatenation of what the model gave."""
+    chunks = [text(piece) for piece in pieces]
+    deltas = [event.text for event in said(LangChainReader(), *chunks) if isinstance(event, TextDelta)]
+    assert "".join(deltas) == "".join(pieces)
+
+
+async def test_messages_that_were_recorded_read_like_the_objects() -> None:
+    """The library's own JSON of its messages says the same."""
+    chunks = [chunk async for chunk in ScriptedModel(answers=[LOOKS]).astream("hi")]
+    lines: list[object] = [json.loads(chunk.model_dump_json()) for chunk in chunks]
+    assert said(LangChainReader(), *lines) == said(LangChainReader(), *chunks)
+
+
+@given(
+    st.lists(
+        strategies.maps
+        | st.lists(strategies.values, max_size=3)
+        | st.tuples(
+            st.sampled_from(["messages", "updates", "tasks", "tools", "custom", "new"]), strategies.values
+        )
+        | st.fixed_dictionaries(
+            {
+                "event": st.sampled_from(
+                    ["on_tool_start", "on_tool_end", "on_tool_error", "on_chain_stream", "on_x"]
+                ),
+                "data": strategies.values,
+                "run_id": st.just("r"),
+            }
+        )
+        | st.builds(ToolMessage, content=st.text(), tool_call_id=st.sampled_from(["c1", "c2"]))
+        | st.builds(
+            call,
+            st.sampled_from([0, 1, None]),
+            st.sampled_from(["look", None]),
+            st.text(),
+            st.sampled_from(["c1", None]),
+        )
+    )
+)
+def test_odd_items_never_fail(items: list[object]) -> None:
+    """Whatever comes is skipped and counted."""
+    reader = LangChainReader()
+    for item in items:
+        reader.read(item)
+    reader.end()
+    assert all(count > 0 for count in reader.unknown.values())

@@ -10,15 +10,17 @@ import pytest
 from msgspec import UNSET, inspect
 
 from midstream.protocol import calls, errors, frames, model
+from midstream.protocol.agents import is_stored
 from midstream.protocol.calls import PARAMS, RESULTS
 from midstream.protocol.errors import MidstreamError
-from midstream.protocol.frames import ClientFrame, ServerFrame
+from midstream.protocol.frames import ClientFrame, DetachCode, ServerFrame
 from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.protocol.model import StepStartPart
 from midstream.protocol.transitions import TABLES
 from midstream.protocol.values import MAX_INTEGER
 from midstream.server.connections.closing import CloseCode
 from tests import specification
+from tests.protocol.smallest_writes import OPS, made
 from tests.specification import WORD, Row
 
 Struct = type[msgspec.Struct]
@@ -91,7 +93,7 @@ _WORDS: dict[type[inspect.Type], str] = {
     inspect.DictType: r"map",
     inspect.NoneType: r"`null`",
     inspect.AnyType: r"value|map|bytes",
-    inspect.StructType: r"map|message|session|turn|cursor|interaction part|sync payload|response",
+    inspect.StructType: r"map|message|session|turn|cursor|\bpart\b|sync payload|response",
 }
 
 
@@ -111,7 +113,7 @@ def _wrong_types(kind: Struct, rows: dict[str, Row]) -> list[str]:
             if isinstance(one, inspect.IntType) and one.le not in (None, MAX_INTEGER):
                 expected = f"{one.ge} to {one.le}"
                 wrong += [] if expected in said else [f"{name}: {said!r} does not say {expected}"]
-        if isinstance(field.default, (str, int)) and kind in PARAMS.values():
+        if isinstance(field.default, (str, int)) and kind in {*PARAMS.values(), *OPS.values()}:
             value = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
             wrong += [] if f"`{value}`" in said else [f"{name}: default {value!r} is missing"]
     return wrong
@@ -179,6 +181,29 @@ def test_the_elements_of_each_frame_have_the_types_of_the_code() -> None:
         assert _wrong_types(kind, said) == [], tag
 
 
+@pytest.mark.parametrize("op", sorted(OPS))
+def test_the_tables_of_writes_have_the_fields_of_each_and_whether_it_is_stored(op: str) -> None:
+    """Names, presence, types and defaults; and what a worker may wait for."""
+    rows = [row for row in specification.table("writes") if row[0] == f"`{op}`"]
+    assert _documented(rows, 1) == _marked(OPS[op])
+    assert _wrong_types(OPS[op], {row[1].strip("`?"): row[2:] for row in rows}) == []
+    stored = next(row[1] for row in specification.table("ops") if row[0] == f"`{op}`")
+    assert stored in ({"yes"} if is_stored(made(op)) else {"no"}) or op == "add_part"
+
+
+def test_the_tables_of_writes_have_no_other_writes() -> None:
+    """Each once, and fields of none that is not there."""
+    ops = [row[0].strip("`") for row in specification.table("ops")]
+    assert sorted(ops) == sorted(OPS)
+    assert {row[0].strip("`") for row in specification.table("writes")} <= set(OPS)
+
+
+def test_the_codes_of_detached_are_those_of_the_code() -> None:
+    """A worker that knows them all knows what to do."""
+    rows = specification.tables("detached")["codes"]
+    assert [row[0].strip("`") for row in rows] == list(get_args(DetachCode))
+
+
 def test_each_method_has_a_section_or_shares_one() -> None:
     """What a method takes and gives is in its own table, or is said to be that of another."""
     tables = specification.tables("call")
@@ -186,7 +211,7 @@ def test_each_method_has_a_section_or_shares_one() -> None:
     for method in PARAMS:
         assert f"`{method}`" in specification.section("7"), method
         alike = [other for other in tables if PARAMS[other] is PARAMS[method]]
-        assert alike, f"no table has the parameters of {method}"
+        assert alike or not PARAMS[method].__struct_fields__, f"no table has the parameters of {method}"
 
 
 @pytest.mark.parametrize("method", sorted(specification.tables("call")))
@@ -268,8 +293,9 @@ def _reasons() -> set[str]:
 
 def test_guarantees_and_races_are_numbered_without_holes() -> None:
     """Tests cite them by number."""
-    for letter, number in (("G", "1.3"), ("R", "12")):
-        found = re.findall(rf"^\| {letter}(\d+) \|", specification.section(number), re.MULTILINE)
+    for letter, sections in (("G", ("1.3", "14.10")), ("R", ("12", "14.11"))):
+        text = "".join(map(specification.section, sections))
+        found = re.findall(rf"^\| {letter}(\d+) \|", text, re.MULTILINE)
         assert [int(one) for one in found] == list(range(1, len(found) + 1))
         assert len(found) > 15
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 import msgpack
 import msgspec
@@ -33,13 +33,13 @@ from midstream.protocol.model import (
     ToolState,
     TurnFailure,
 )
+from tests.protocol.smallest_writes import OPS, made, smallest
 from tests.protocol.strategies import struct, texts, values
 
 if TYPE_CHECKING:
     from midstream.protocol.values import Value
 
 codecs = pytest.mark.parametrize("codec", [MSGPACK, JSON], ids=lambda codec: codec.name)
-OPS: dict[str, type[msgspec.Struct]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Write)}
 BAD: list[object] = [math.nan, math.inf, -math.inf, 2**53, -(2**53), 2**63, [[]] * 70_000]
 
 
@@ -138,25 +138,10 @@ def test_a_damaged_write_is_refused_with_a_documented_error_only(
 @pytest.mark.parametrize("op", sorted(OPS))
 def test_a_write_may_have_keys_that_a_newer_worker_knows(codec: Codec, op: str) -> None:
     """They are ignored, if they are values of the protocol."""
-    good = {"op": "begin_step"} if op == "begin_step" else _smallest(op)
+    good = smallest(op)
     frame = codec.decode_client_frame(encoded(codec, ["write", 3, 7, {**good, "later": [1]}, "more"]))
     assert frame == codec.decode_client_frame(encoded(codec, ["write", 3, 7, good]))
     assert refusal(codec, ["write", 3, 7, {**good, "later": math.nan}]).field == "later"
-
-
-def _smallest(op: str) -> dict[str, Value]:
-    """Return a write with no more than it must have."""
-    rest: dict[str, dict[str, Value]] = {
-        "add_part": {"part": {"type": "step-start", "part_id": "p"}},
-        "add_internal": {"parts": [{"type": "text", "text": "t"}]},
-        "ask": {"interaction_id": "i", "interaction_type": "approval", "request": {"title": "t"}},
-        "move_tool": {"part_id": "p", "state": "running"},
-        "report_error": {"code": "c", "message": "m"},
-        "set_phase": {"phase": "streaming"},
-        "end_turn": {"state": "completed"},
-    }
-    named: dict[str, Value] = {"step_id": "s"} if op in {"end_step", "abandon_step"} else {"part_id": "p"}
-    return {"op": op, **rest.get(op, {} if op in {"begin_step", "absorb_inputs"} else named)}
 
 
 WRONG: list[tuple[list[Value], str, tuple[int, int] | None]] = [
@@ -233,7 +218,7 @@ def test_what_is_committed_before_it_is_seen() -> None:
     action = ActionPart(part_id="p", action_id="a", action_type="t", state="running", title="T")
     names = set(OPS) - {"begin_step", "set_phase", "end_text", "add_part"}
     stored: list[Write] = [AddPart(part=_tool("ready")), AddPart(part=action)]
-    stored += [msgspec.convert(_smallest(op), Write) for op in sorted(names)]
+    stored += [made(op) for op in sorted(names)]
     assert [write for write in stored if not is_stored(write)] == []
 
 

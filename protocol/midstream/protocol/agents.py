@@ -194,7 +194,7 @@ def is_stored(write: Write) -> bool:
 
 
 def check_write(write: Write) -> None:
-    """Refuse a write whose fields do not belong together, before it is looked at in its turn (SPEC 14.5).
+    """Refuse a write whose fields do not belong together, before it is looked at in its turn (SPEC 14.7).
 
     Raises:
         InvalidRequest: names the field by its path in the write.

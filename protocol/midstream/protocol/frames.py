@@ -237,7 +237,7 @@ class PartHandle(msgspec.Struct, array_like=True, tag="part", frozen=True):
 
 
 class Append(msgspec.Struct, array_like=True, tag="a", frozen=True):
-    """→ The worker's hot frame: text appended to a part (12 bytes for four ASCII characters in msgpack)."""
+    """→ The worker's hot frame: text appended to a part (11 bytes for four ASCII characters in msgpack)."""
 
     channel: Count
     n: Count
@@ -299,8 +299,12 @@ class InputsWaiting(msgspec.Struct, array_like=True, tag="inputs", frozen=True):
     count: Count
 
 
+DetachCode: TypeAlias = Literal["ended", "fenced", "reload", "gap", "overloaded"]
+"""Why an attachment is over. A worker attaches again for one that it does not know (SPEC 14.8)."""
+
+
 class Detached(msgspec.Struct, array_like=True, tag="detached", frozen=True):
-    """← The attachment is over: ``ended``, ``fenced``, ``reload``, ``gap`` or ``overloaded``."""
+    """← The attachment is over, for the reason of a :data:`DetachCode`, or one of a newer server."""
 
     channel: Count
     code: str

@@ -1,0 +1,158 @@
+"""What holds for every provider that is composed for."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from midstream.adapters.compose import COMPOSERS, Context, compose
+from midstream.adapters.compose.results import NO_ARGUMENTS, NO_RESULT, NOT_FINISHED
+from midstream.protocol.model import (
+    ApprovalResponse,
+    ContextPart,
+    InteractionPart,
+    InteractionRequest,
+    Message,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+)
+from tests.adapters.compose.histories import HIDDEN, histories, only, said
+
+PLAIN = ["openai-chat", "openai-responses", "anthropic", "google"]
+"""The providers whose input is plain data."""
+OWN_WORDS = {"openai-responses": "openai"}
+"""The names that metadata is kept under, where they are not those of the composers."""
+
+plain = pytest.mark.parametrize("provider", PLAIN)
+
+
+def composed(context: Context | list[Message], provider: str) -> list[object]:
+    """Return the input for a provider, as JSON holds it."""
+    items = cast("list[object]", compose(context, provider))  # type: ignore[call-overload]  # any of them
+    return cast("list[object]", json.loads(json.dumps(items)))
+
+
+@plain
+@given(history=histories())
+def test_data_is_never_shown_to_a_model(provider: str, history: list[Message]) -> None:
+    """It is for the user interface alone."""
+    assert HIDDEN not in json.dumps(composed(history, provider))
+
+
+@plain
+@given(history=histories())
+def test_what_another_provider_said_of_its_own_changes_nothing(provider: str, history: list[Message]) -> None:
+    """Signatures, ids and encrypted content go back to where they came from, and nowhere else."""
+    own = OWN_WORDS.get(provider, provider)
+    assert composed(only(history, own), provider) == composed(history, provider)
+
+
+@plain
+@given(history=histories(), cut=st.integers(0, 5))
+def test_more_messages_leave_the_beginning_as_it_was(provider: str, history: list[Message], cut: int) -> None:
+    """A provider's prompt cache holds: only the last of what was sent may have grown."""
+    before, after = composed(history[:cut], provider)[:-1], composed(history, provider)
+    assert after[: len(before)] == before
+
+
+@plain
+@given(words=st.text())
+def test_context_is_escaped_exactly_once(provider: str, words: str) -> None:
+    """Nothing in it can end its tag, and the model can read what it was."""
+    (given,) = texts_in(composed([said("user", ContextPart(tag="page", context=words))], provider))
+    held = given.removeprefix("<page>").removesuffix("</page>")
+    assert given == f"<page>{held}</page>"
+    assert not {"<", ">"} & set(held)
+    assert held.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == words
+
+
+def texts_in(value: object) -> list[str]:
+    """Return the texts in what was composed that have a tag in them."""
+    if isinstance(value, str):
+        return [value] if "<" in value else []
+    if isinstance(value, dict):
+        return texts_in(list(cast("dict[str, object]", value).values()))
+    return [text for item in cast("list[object]", value) for text in texts_in(item)]
+
+
+@plain
+def test_a_summary_stands_before_what_follows_it(provider: str) -> None:
+    """It is escaped as context is, and said by people: no provider has another form for it."""
+    context = Context([said("user", TextPart(text="Go on."))], summary="They spoke of <b> & co.")
+    (first,) = composed(context, provider)
+    assert texts_in(first)[0].startswith("<summary>They spoke of &lt;b&gt; &amp; co.</summary>")
+    assert json.dumps(first).index("summary") < json.dumps(first).index("Go on.")
+
+
+@plain
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (ToolPart(tool_call_id="c", tool_name="t", state="input-streaming", input_text='{"a'), NO_ARGUMENTS),
+        (ToolPart(tool_call_id="c", tool_name="t", state="ready", input={}), NO_RESULT),
+        (ToolPart(tool_call_id="c", tool_name="t", state="waiting-user", input={}), NO_RESULT),
+        (ToolPart(tool_call_id="c", tool_name="t", state="running", input={}), NOT_FINISHED),
+        (ToolPart(tool_call_id="c", tool_name="t", state="running", input={}, output="half"), "half"),
+        (ToolPart(tool_call_id="c", tool_name="t", state="failed", input={}, error="No disk."), "No disk."),
+        (ToolPart(tool_call_id="c", tool_name="t", state="failed", raw_input="{x", error="Bad."), "{x"),
+        (ToolPart(tool_call_id="c", tool_name="t", state="completed", input={}, output="Done."), "Done."),
+    ],
+)
+def test_the_model_is_told_what_became_of_a_call(provider: str, call: ToolPart, told: str) -> None:
+    """Why there is no output, and what there was of one."""
+    history = [said("user", TextPart(text="Do it.")), said("agent", call, sequence=2)]
+    assert json.dumps(told)[1:-1] in json.dumps(composed(history, provider)[-1])
+
+
+@plain
+def test_the_model_is_told_that_a_person_refused_and_why(provider: str) -> None:
+    """The agent may have failed the call in words of its own, or not at all yet."""
+    call = ToolPart(tool_call_id="c", tool_name="t", state="waiting-user", input={})
+    refusal = InteractionPart(
+        interaction_id="i",
+        interaction_type="approval",
+        status="resolved",
+        request=InteractionRequest(title="May it?"),
+        response=ApprovalResponse(decision="denied", reason="Too risky."),
+        resolved_at=1,
+        resolved_by="ann",
+        tool_call_id="c",
+    )
+    history = [said("user", TextPart(text="Do it.")), said("agent", call, refusal, sequence=2)]
+    assert "A person denied this call. Too risky." in json.dumps(composed(history, provider)[-1])
+
+
+@plain
+def test_steps_of_one_message_are_answers_of_their_own(provider: str) -> None:
+    """A result stands between the call and what the model said when it had read it."""
+    call = ToolPart(
+        tool_call_id="c", tool_name="t", state="completed", input={}, output="RESULT", step_id="s1"
+    )
+    answer = TextPart(text="ANSWER", state="done", step_id="s2")
+    again = structs.replace(call, step_id="s1")
+    for parts in (
+        (call, answer),
+        (again, StepStartPart(step_id="s1"), structs.replace(answer, step_id="s1")),
+    ):
+        text = json.dumps(composed([said("user", TextPart(text="Go.")), said("agent", *parts)], provider))
+        assert text.index("RESULT") < text.index("ANSWER")
+
+
+@plain
+def test_internal_messages_are_for_the_model_too(provider: str) -> None:
+    """A recovery hint is stored for nobody else."""
+    hint = structs.replace(said("user", TextPart(text="You were cut off.")), visibility="internal")
+    assert "You were cut off." in json.dumps(composed([hint], provider))
+
+
+def test_a_provider_that_is_not_known_is_refused_by_name() -> None:
+    """The error says which there are."""
+    with pytest.raises(ValueError, match="no composer for 'nobody'; there are openai-chat, openai-responses"):
+        compose([], "nobody")  # type: ignore[call-overload]  # that is the test
+    assert set(PLAIN) < set(COMPOSERS)

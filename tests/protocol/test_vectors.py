@@ -102,7 +102,7 @@ def test_encodings(case: Map) -> None:
 
 @cases("refusals.json")
 def test_refusals(case: Map) -> None:
-    """The code, the field and the call's id are as listed, in each encoding that is given."""
+    """The code, the field, and what the error answers are as listed, in each encoding that is given."""
     forms: list[tuple[Codec, bytes]] = []
     if "msgpack" in case:
         forms.append((MSGPACK, bytes.fromhex(case["msgpack"])))
@@ -118,6 +118,7 @@ def test_refusals(case: Map) -> None:
         assert str(error.details.get("field", "")).startswith(expected.pop("field_begins", ""))
         assert {name: error.details.get(name) for name in expected} == expected
         assert getattr(error, "call_id", None) == case.get("call_id")
+        assert list(getattr(error, "write", None) or []) == case.get("write", [])
 
 
 def _read(codec: Codec, case: Map, data: bytes) -> object:

@@ -31,20 +31,23 @@ log = structlog.get_logger("midstream.agent")
 class _TaskRun:
     """A turn that a task of this process runs; a :class:`~midstream.server.sessions.services.Run`."""
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
+    def __init__(self, task: asyncio.Task[None], writer: TurnWriter) -> None:
         self._task: asyncio.Task[None] | None = task
+        self._writer = writer
 
     def mark(self) -> AttachmentRow | None:
         return None
 
     def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
-        pass
+        del mark
+        self._writer.settle(finished)
 
     def ending(self) -> None:
         self._task = None
 
     def over(self, code: str) -> None:
         del code
+        self._writer.over()
         if self._task is not None:
             self._task.cancel()
 
@@ -71,10 +74,11 @@ class InProcessAgents:
         if prompt is None:
             message = f"turn {turn.turn_id} was begun by another process"
             raise RuntimeError(message)
-        task = asyncio.create_task(self._run(TurnWriter(state, turn.turn_id), prompt), name=turn.turn_id)
+        writer = TurnWriter(state, turn.turn_id)
+        task = asyncio.create_task(self._run(writer, prompt), name=turn.turn_id)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return _TaskRun(task)
+        return _TaskRun(task, writer)
 
     async def finished(self, seconds: float | None) -> None:
         """Wait, up to ``seconds``, until no agent runs."""

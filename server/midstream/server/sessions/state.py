@@ -11,7 +11,6 @@ from msgspec import UNSET
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.errors import IllegalTransition, LimitExceeded, Refused
-from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import interactions, recovery
 from midstream.server.sessions.draft import Draft
 from midstream.server.sessions.projection import Projection
@@ -63,7 +62,6 @@ class LoadedState:
         self._ticked_at = 0.0
         self._run: Run | None = None
         self._agent_turn: str | None = None
-        self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
         self._expiry: tuple[int, int | None] = (-1, None)
         self._kept = loaded.attachment
         """How far the remote agent of the turn that was running had come."""
@@ -123,7 +121,6 @@ class LoadedState:
         if self._run is not None:
             self._run.committed(draft.mark, finished)
         self._follow_turn(finished)
-        self._settle_answers(finished)
         self.is_torn = False
 
     async def publish(self, draft: Draft) -> None:
@@ -242,7 +239,7 @@ class LoadedState:
         self._run = self._services.agents.start(self, running, next(prompts, None), kept)
 
     def cut_off(self, code: str = "ended") -> None:
-        """Stop the agent, drop what it streamed and was not published, and fail its questions.
+        """Stop the agent, and drop what it streamed and was not published.
 
         ``code`` says whether the turn has ended, or goes on elsewhere (``reload``).
         """
@@ -252,9 +249,6 @@ class LoadedState:
         run, self._run = self._run, None
         if run is not None:
             run.over(code)
-        answers, self._answers = self._answers, {}
-        for future in answers.values():
-            future.cancel()
 
     def new_id(self, kind: str) -> str:
         """Return a new id."""
@@ -288,24 +282,6 @@ class LoadedState:
             SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended, attachment=mark)
         )
         self.versions.committed(ledger, versions=0)
-
-    def answer_of(self, interaction_id: str) -> asyncio.Future[InteractionPart]:
-        """Return a future of the outcome of a pending interaction."""
-        future = asyncio.get_running_loop().create_future()
-        self._answers[interaction_id] = future
-        return future
-
-    def forget_answer(self, interaction_id: str) -> None:
-        """Give the future up: the question was not asked."""
-        self._answers.pop(interaction_id, None)
-
-    def _settle_answers(self, finished: FinishedDraft) -> None:
-        for message in finished.messages:
-            for part in message.parts.values():
-                if isinstance(part, InteractionPart) and part.status != "pending":
-                    future = self._answers.pop(part.interaction_id, None)
-                    if future is not None and not future.done():
-                        future.set_result(part)
 
     # Subscribers
 

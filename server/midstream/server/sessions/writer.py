@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.agents import EndTurn, WriteResult, is_stored
+from midstream.protocol.model import InteractionPart
 from midstream.server.sessions.agent_writes import Places, apply
 from midstream.server.sessions.state import LoadedState
 from midstream.server.storage import rows
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write
-    from midstream.protocol.model import InteractionPart, Message, Turn
+    from midstream.protocol.model import Message, Turn
+    from midstream.server.sessions.projection import FinishedDraft
 
 _YIELD_EVERY = 64
 """Appends after which a producer lets others run, though nothing makes it wait."""
@@ -33,6 +35,7 @@ class TurnWriter:
         self._state = state
         self._places = Places(state.projection, turn_id)
         self._appends = 0
+        self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
         self.turn_id = turn_id
         self.session_id = state.loop.session_id
         self.resumption: Resumption | None = None
@@ -92,11 +95,11 @@ class TurnWriter:
         """Commit a pending interaction, and wait for its outcome."""
 
         async def work(state: LoadedState) -> Awaitable[InteractionPart]:
-            outcome = state.answer_of(question.interaction_id)
+            outcome = self._outcome_of(question.interaction_id)
             try:
                 await self.carry_out(state, question)
             except BaseException:
-                state.forget_answer(question.interaction_id)
+                del self._answers[question.interaction_id]
                 raise
             return outcome
 
@@ -104,7 +107,31 @@ class TurnWriter:
 
     async def outcome(self, interaction_id: str) -> InteractionPart:
         """Return an interaction that is pending, when it has an outcome."""
-        return await self._state.answer_of(interaction_id)
+        return await self._outcome_of(interaction_id)
+
+    def settle(self, finished: FinishedDraft) -> None:
+        """Give the outcomes of questions to the agent that waits for them."""
+        turn = finished.turn
+        if not self._answers or turn is None or turn.turn_id != self.turn_id:
+            return  # of a turn that has ended nobody waits any more
+        for message in finished.messages:
+            for part in message.parts.values():
+                if isinstance(part, InteractionPart) and part.status != "pending":
+                    future = self._answers.pop(part.interaction_id, None)
+                    if future is not None and not future.done():
+                        future.set_result(part)
+
+    def _outcome_of(self, interaction_id: str) -> asyncio.Future[InteractionPart]:
+        future = self._answers.get(interaction_id)
+        if future is None:
+            future = self._answers[interaction_id] = asyncio.get_running_loop().create_future()
+        return future
+
+    def over(self) -> None:
+        """Give up every question: nobody waits for its outcome any more."""
+        answers, self._answers = self._answers, {}
+        for future in answers.values():
+            future.cancel()
 
     def _running(self, state: LoadedState) -> Turn:
         running = state.projection.turn

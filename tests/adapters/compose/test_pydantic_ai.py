@@ -9,7 +9,6 @@ from hypothesis import given
 from msgspec import structs
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
-
     BinaryImage,
     CompactionPart,
     DocumentUrl,

@@ -82,7 +82,7 @@ def _file(part: model.FilePart) -> UserContent:
     if file.words is not None:
         return file.titled_words
     if file.content:
-        return BinaryContent(file.content, media_type=file.media_type)
+        return BinaryContent.narrow_type(BinaryContent(file.content, media_type=file.media_type))
     if file.url:
         kind = next(kind for prefix, kind in ADDRESSES if file.media_type.startswith(prefix))
         return kind(file.url, media_type=file.media_type)

@@ -38,21 +38,26 @@ def compose(context: Context) -> list[ChatCompletionMessageParam]:
     """
     ids = CallIds(ILLEGAL, LONGEST_ID)
     messages: list[dict[str, Value]] = []
-    for is_user, said in groupby(dialogue(context), lambda one: isinstance(one, UserSaid)):
-        if is_user:
-            messages += [_user(one) for one in said if isinstance(one, UserSaid)]
-        else:
-            messages += _agent((one for one in said if isinstance(one, AgentSaid)), ids)
-    return cast("list[ChatCompletionMessageParam]", messages)
+    asked: list[str | FilePart] = []
+    for _, group in groupby(dialogue(context), lambda one: isinstance(one, UserSaid)):
+        said = list(group)
+        asked += [content for one in said if isinstance(one, UserSaid) for content in one.content]
+        answers = list(_agent((one for one in said if isinstance(one, AgentSaid)), ids))
+        if answers:  # of what the agent said, nothing may be left
+            messages += [*_user(asked), *answers]
+            asked = []
+    return cast("list[ChatCompletionMessageParam]", [*messages, *_user(asked)])
 
 
-def _user(said: UserSaid) -> dict[str, Value]:
-    if not any(isinstance(content, FilePart) for content in said.content):
-        return {"role": "user", "content": "\n\n".join(cast("list[str]", said.content))}
+def _user(said: list[str | FilePart]) -> list[dict[str, Value]]:
+    if not said:
+        return []
+    if not any(isinstance(content, FilePart) for content in said):
+        return [{"role": "user", "content": "\n\n".join(cast("list[str]", said))}]
     content: list[Value] = [
-        _file(part) if isinstance(part, FilePart) else {"type": "text", "text": part} for part in said.content
+        _file(part) if isinstance(part, FilePart) else {"type": "text", "text": part} for part in said
     ]
-    return {"role": "user", "content": content}
+    return [{"role": "user", "content": content}]
 
 
 def _file(part: FilePart) -> Value:

@@ -140,13 +140,13 @@ async def test_a_stream_of_no_known_format_is_refused_and_closed() -> None:
 async def test_the_reader_that_is_given_wins() -> None:
     """Also over events that another would know."""
     fed, parts = await fed_in_memory([{**chunk(content="a"), "type": "ping"}], OpenAIResponsesReader())
-    assert (parts[0]["code"], fed.unknown) == ("stream_cut", {"ping": 1})
+    assert (parts[0]["code"], fed.unknown) == ("stream_ended_early", {"ping": 1})
 
 
 async def test_a_stream_without_events_is_told_as_cut() -> None:
     """There is nothing to choose a reader by."""
     fed, parts = await fed_in_memory([])
-    assert [part["code"] for part in parts] == ["stream_cut"]
+    assert [part["code"] for part in parts] == ["stream_ended_early"]
     assert (fed.reason, fed.unknown) == ("error", {})
 
 

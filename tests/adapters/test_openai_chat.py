@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from midstream.adapters.events import Refusal, StreamError
@@ -23,7 +25,8 @@ async def test_the_text_is_the_concatenation_of_its_pieces() -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_the_end_of_reasoning_and_the_start_of_text_are_two_parts_in_order(field: str) -> None:
     """DeepSeek and Groq name the field differently; which it was is kept for the next request."""
-    stream = [chunk(**{field: "I th"}), chunk(**{field: "ink"}), chunk(content="So"), DONE]
+    thoughts: list[Any] = [{field: "I th"}, {field: "ink"}]
+    stream = [*(chunk(**thought) for thought in thoughts), chunk(content="So"), DONE]
     _, parts = await fed_in_memory(stream)
     assert parts == [
         {
@@ -218,8 +221,9 @@ async def test_usage_is_one_data_part_at_the_end() -> None:
         "completion_tokens_details": {"reasoning_tokens": 2},
         "prompt_cache_hit_tokens": 1,
     }
-    earlier = {**chunk(content="a"), "usage": {"prompt_tokens": 3, "completion_tokens": 0}}
-    fed, parts = await fed_in_memory([earlier, DONE, {"choices": [], "usage": counts}])
+    earlier: Plain = {**chunk(content="a"), "usage": {"prompt_tokens": 3, "completion_tokens": 0}}
+    last: Plain = {"choices": [], "usage": counts}
+    fed, parts = await fed_in_memory([earlier, DONE, last])
     usage = {
         "input_tokens": 3,
         "output_tokens": 4,
@@ -306,7 +310,7 @@ async def test_a_stream_that_just_ends_is_told_as_cut() -> None:
         ("error", None),
     ]
     assert fed.error is not None
-    assert (fed.error.code, fed.error.recoverable) == ("stream_cut", True)
+    assert (fed.error.code, fed.error.recoverable) == ("stream_ended_early", True)
     assert fed.calls == fed.invalid_calls == []
 
 

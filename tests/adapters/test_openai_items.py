@@ -57,7 +57,7 @@ async def test_the_input_of_a_custom_tool_is_text_and_never_parsed() -> None:
 
 
 ACTION = {"commands": ["ls", 'echo "é"'], "timeout_ms": None, "max_output_length": 9}
-OPERATION = {"type": "create_file", "path": "a.md", "diff": '+"one"\n+two\n'}
+OPERATION = {"path": "a.md", "type": "create_file", "diff": '+"one"\n+two\n'}
 CLIENT: dict[str, tuple[Plain, Plain, list[Plain], str, object]] = {
     "shell": (
         {"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": []}},

@@ -233,7 +233,7 @@ async def test_a_stream_without_a_terminal_event_is_told_as_cut() -> None:
     fed, parts = await fed_in_memory(response(added(MESSAGE), said_text("so far"))[:-1])
     assert [part["type"] for part in parts] == ["text", "error"]
     assert fed.error is not None
-    assert (fed.error.code, fed.error.recoverable) == ("stream_cut", True)
+    assert (fed.error.code, fed.error.recoverable) == ("stream_ended_early", True)
 
 
 async def test_a_response_that_follows_another_is_another_step() -> None:

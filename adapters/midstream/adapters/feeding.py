@@ -15,10 +15,9 @@ from weakref import WeakKeyDictionary
 
 from midstream.adapters.call import Call
 from midstream.adapters.detect import reader_for
-from midstream.adapters.events import StreamError
+from midstream.adapters.failures import EMPTY, raised
 from midstream.adapters.fed import Fed
 from midstream.adapters.parts import Parts
-from midstream.adapters.plain import mapping, text
 from midstream.adapters.reader import Reader
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 CALLS: WeakKeyDictionary[Reader, dict[str, Call]] = WeakKeyDictionary()
 """The calls that a reader's streams left open: its next stream may go on with them."""
-EMPTY = StreamError("stream_cut", "The model's stream ended before its first event.", recoverable=True)
 
 
 async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> Fed:
@@ -39,16 +37,15 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
     Raises:
         TypeError: the stream is not asynchronous, or no reader is known for it.
-        Exception: what the provider's library raised in mid-stream, after the error part is written.
+        Exception: what the provider's library raised, after the error part is written.
 
     """
+    fed = Fed()
+    parts = Parts(step, fed, CALLS.setdefault(reader, {}) if reader is not None else None)
     async with contextlib.AsyncExitStack() as stack:
-        stream, events = await _opened(stream, stack)
-        fed = Fed()
-        parts = Parts(step, fed, CALLS.setdefault(reader, {}) if reader is not None else None)
-        reader, failure = await _write(stream, events, reader, parts)
+        reader, failure = await _write(stream, stack, reader, parts)
         if failure is not None:
-            await parts.write(_broken(failure))
+            await parts.write(raised(failure))
         elif reader is None:
             await parts.write(EMPTY)
         else:
@@ -63,9 +60,14 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
 
 async def _write(
-    stream: object, events: AsyncIterator[object], reader: Reader | None, parts: Parts
+    stream: object, stack: contextlib.AsyncExitStack, reader: Reader | None, parts: Parts
 ) -> tuple[Reader | None, Exception | None]:
     """Write all that the events say; return the reader that they needed, and what the library raised."""
+    try:
+        stream = await _obtained(stream, stack)
+    except Exception as error:  # noqa: BLE001  # whatever the library raises is told, and raised again
+        return reader, error
+    events = _iterated(stream, stack)
     if reader is not None:
         reader.begin(stream)
     while True:
@@ -73,7 +75,7 @@ async def _write(
             event = await anext(events)
         except StopAsyncIteration:
             return reader, None
-        except Exception as error:  # noqa: BLE001  # whatever the library raises is told, and raised again
+        except Exception as error:  # noqa: BLE001  # likewise
             return reader, error
         if reader is None:
             reader = reader_for(event)
@@ -82,23 +84,31 @@ async def _write(
             await parts.write(said)
 
 
-async def _opened(stream: object, stack: contextlib.AsyncExitStack) -> tuple[object, AsyncIterator[object]]:
-    """Return the open stream and its events, of whatever was given, and close it when the stack does."""
+async def _obtained(stream: object, stack: contextlib.AsyncExitStack) -> object:
+    """Return the stream that a request gives which was not awaited, or not entered, yet."""
     if inspect.isawaitable(stream):
         stream = await cast("Awaitable[object]", stream)
     if hasattr(stream, "__aenter__") and not hasattr(stream, "__aiter__"):
         manager = cast("contextlib.AbstractAsyncContextManager[object]", stream)
         stream = await stack.enter_async_context(manager)
+    return stream
+
+
+def _iterated(stream: object, stack: contextlib.AsyncExitStack) -> AsyncIterator[object]:
+    """Return the events of a stream, which is closed when the stack is."""
     if isinstance(stream, (list, tuple)):
-        return cast("object", stream), _each(cast("list[object]", stream))
+        return _each(cast("list[object]", stream))
     if not isinstance(stream, AsyncIterable):
         raise TypeError(
             f"feed() takes an asynchronous stream, or a list of events; this is {type(stream).__qualname__}. "
             "Use the provider's asynchronous client: a blocking one would hold up every session."
         )
-    events = cast("AsyncIterable[object]", stream)
-    stack.push_async_callback(_close, events)
-    return events, aiter(events)
+    source = cast("AsyncIterable[object]", stream)
+    stack.push_async_callback(_close, source)
+    events = aiter(source)
+    if events is not source:
+        stack.push_async_callback(_close, events)
+    return events
 
 
 async def _each(events: list[object]) -> AsyncIterator[object]:
@@ -114,15 +124,3 @@ async def _close(stream: object) -> None:
         if inspect.isawaitable(closing):
             with contextlib.suppress(Exception):  # it is over; how it takes its leave changes nothing
                 await closing
-
-
-def _broken(error: Exception) -> StreamError:
-    """Return what people are told: the provider's words where it gave some, else the kind of the error alone.
-
-    The text of an arbitrary exception may hold addresses and keys, and goes to everybody in the session.
-    """
-    body: object = getattr(error, "body", None)
-    inner = mapping(body, "error") or mapping(body)
-    code = text(inner, "code") or text(inner, "type") or "stream_failed"
-    message = text(inner, "message") or f"The model's stream broke off with {type(error).__name__}."
-    return StreamError(code, message, recoverable=True)

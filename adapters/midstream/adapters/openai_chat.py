@@ -19,8 +19,9 @@ from midstream.adapters.events import (
     TextEnded,
     TextStarted,
 )
+from midstream.adapters.failures import CUT, told
 from midstream.adapters.openai_chat_tools import ChatTools, as_piece
-from midstream.adapters.openai_words import CUT, Pages, stream_error, token_usage
+from midstream.adapters.openai_words import Pages, token_usage
 from midstream.adapters.plain import Plain, at, carried, items, mapping, text, whole
 from midstream.adapters.reader import Reader
 
@@ -73,7 +74,7 @@ class OpenAIChatReader(Reader):
             event = inner  # wrapped, as Mistral's client and OpenAI's own do
         if error := event.get("error"):
             self._failed = True
-            yield stream_error(error)
+            yield told(error)
         for number, choice in enumerate(items(event, "choices")):
             yield from self._choice(whole(choice, "index") or number, choice)
         yield from self._around(event)

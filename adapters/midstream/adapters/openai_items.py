@@ -138,10 +138,9 @@ class ToolItem:
             return '{"commands":["'
         if self.type != "apply_patch_call":
             return '{"code":"'
-        fields = {name: value for name, value in mapping(self.item, "operation").items() if name != "diff"}
-        return json.dumps(
-            {**mapping(carried(fields)), "diff": ""}, ensure_ascii=False, separators=(",", ":")
-        )[:-2]
+        operation = mapping(carried(mapping(self.item, "operation")))
+        fields = {name: operation[name] for name in sorted(operation) if name != "diff"}
+        return json.dumps({**fields, "diff": ""}, ensure_ascii=False, separators=(",", ":"))[:-2]
 
     def ready(self, item: Plain) -> ToolInputReady:
         """Return the complete arguments, as the item has them."""

@@ -18,9 +18,10 @@ from midstream.adapters.events import (
     ToolOutput,
     ToolRunning,
 )
+from midstream.adapters.failures import CUT, told
 from midstream.adapters.openai_items import KINDS, OUTPUTS, PROVIDER, ToolItem
 from midstream.adapters.openai_texts import TEXTS, Reasonings, Texts
-from midstream.adapters.openai_words import CUT, stream_error, token_usage
+from midstream.adapters.openai_words import token_usage
 from midstream.adapters.plain import Plain, carried, items, mapping, text, whole
 from midstream.adapters.reader import Reader
 
@@ -200,13 +201,13 @@ class OpenAIResponsesReader(Reader):
             reason = text(response, "incomplete_details", "reason")
             yield Finished(INCOMPLETE.get(reason, "other"), reason or status)
         else:
-            yield stream_error(response.get("error") or {})
+            yield told(response.get("error") or {})
             yield Finished("error", status)
 
     def fail(self, event: Plain) -> Iterator[StreamError]:
         """Read that the stream broke."""
         self._over = True
-        yield stream_error(event.get("error") or event)
+        yield told(event.get("error") or event)
 
     def _tool(self, event: Plain) -> ToolItem | None:
         return self._tools.get(whole(event, "output_index"))

@@ -1,52 +1,15 @@
-"""The words that both of OpenAI's formats share: errors, citations, usage (pure)."""
+"""What both of OpenAI's formats say in almost the same words: usage, citations (pure)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from midstream.adapters.events import Data, StreamError, UrlSource
-from midstream.adapters.plain import mapping, text, whole
+from midstream.adapters.events import Data, UrlSource
+from midstream.adapters.plain import mapping, whole
 from midstream.adapters.reader import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-CUT = StreamError(
-    "stream_cut", "The model's stream ended before the model said that it was done.", recoverable=True
-)
-"""What is told of a stream that just ends: a connection that broke can look like that."""
-
-_FINAL = frozenset(
-    {
-        "authentication_error",
-        "billing_hard_limit_reached",
-        "content_filter",
-        "context_length_exceeded",
-        "insufficient_quota",
-        "invalid_api_key",
-        "invalid_image",
-        "invalid_prompt",
-        "invalid_request_error",
-        "model_not_found",
-        "not_found_error",
-        "permission_error",
-    }
-)
-"""Codes with which the same request would fail again."""
-_CLIENT_ERRORS = range(400, 500)
-_TOO_MANY = 429
-"""Of the HTTP statuses, which some send as the code: the client's own faults, and the one that passes."""
-
-
-def stream_error(error: object) -> StreamError:
-    """Return the error of an event, in the provider's words; ``error`` is its object, or a text."""
-    if isinstance(error, str):
-        return StreamError("stream_failed", error, recoverable=True)
-    number = whole(error, "code")
-    code = text(error, "code") or text(error, "type") or ("stream_failed" if number is None else str(number))
-    message = text(error, "message") or "The provider broke the stream off without a reason."
-    final = bool({code, text(error, "type")} & _FINAL) or (number in _CLIENT_ERRORS and number != _TOO_MANY)
-    return StreamError(code, message, recoverable=not final)
 
 
 def token_usage(counts: object) -> Data:

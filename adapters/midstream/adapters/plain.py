@@ -101,15 +101,18 @@ def at(event: object, *path: str | int) -> object:
     return event
 
 
+_CONVERTED: tuple[type, ...] = (tuple, msgspec.Struct)
+"""What the protocol's codecs take as a list or a map, and readers give back as one."""
+
+
 def carried(value: object, nesting: int = NESTING) -> Value:
     """Return the value as the protocol can carry it (SPEC 2.1); what already can be is returned as it is.
 
     Integers beyond 2^53-1 and numbers that are not finite become text, lone surrogates U+FFFD, objects plain
-    values, and what nests too deep its JSON-like text.
+    values, and what nests too deep a note that something was left out.
     """
-    if isinstance(value, (tuple, msgspec.Struct)) or problem_in(value, nesting=nesting) is not None:
-        return _carried(cast("object", value), nesting)
-    return cast("Value", value)
+    is_odd = isinstance(value, _CONVERTED) or problem_in(value, nesting=nesting) is not None
+    return _carried(value, nesting) if is_odd else cast("Value", value)
 
 
 def _carried(value: object, left: int) -> Value:  # noqa: PLR0911  # one return for each kind of value

@@ -11,7 +11,7 @@ import pytest
 
 from midstream.protocol.calls import PromptResult, StopResult
 from midstream.protocol.frames import Change, Delta
-from midstream.protocol.model import TextPart, ToolPart
+from midstream.protocol.model import Message, TextPart, ToolPart
 from midstream.server import Turn
 from tests.end_to_end.stage import OpenStage, Stage, prompt_params, until_ended, until_text
 from tests.laws.line import Line
@@ -22,7 +22,7 @@ TOKENS = 400
 
 
 async def test_the_model_was_cancelled_before_the_stop_is_answered(open_stage: OpenStage) -> None:
-    """From a device that did not send the prompt; what the model was paid for is over when the person knows."""
+    """From a device that did not send the prompt; the model's request is over when the person knows."""
     stage = await open_stage()
     cancelled = asyncio.Event()
 
@@ -130,15 +130,19 @@ async def test_no_delta_follows_a_turns_end_also_after_two_attaches_that_overlap
         await ending
         await until_ended(watcher, turn_id)
         await until_ended(reader, turn_id)
-        [message] = [
-            one for one in watcher.replica.messages() if one.turn_id == turn_id and one.role == "agent"
-        ]
+        [message] = answers_of(watcher, turn_id)
         await reader.until_version(watcher.replica.version)
         assert message in reader.replica.messages()
         if how == "a stop":
             await stage.proves(watcher)
         assert of_the_turn_after_its_end(watcher.line, turn_id, message.sequence) == []
         await reader.leave()
+
+
+def answers_of(reader: Reader, turn_id: str) -> list[Message]:
+    """Return the agent's messages of a turn."""
+    messages = reader.replica.messages()
+    return [message for message in messages if message.turn_id == turn_id and message.role == "agent"]
 
 
 def length(reader: Reader) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
@@ -117,9 +118,8 @@ async def test_a_stop_reaches_the_agent_without_a_timer_wherever_it_waits(street
             await house.create(session_id)
             turn_id = str((await house.prompt("m", session_id=session_id)).turn_id)
             params = calls.StopParams(session_id=session_id, turn_id=turn_id)
-            took = await cancelled_after(
-                street, house, lambda params=params: house.call(calls.StopResult, "stop", params)
-            )
+            stop = partial(house.call, calls.StopResult, "stop", params)
+            took = await cancelled_after(street, house, stop)
             assert (agent, took < MOST_SECONDS) == (agent, True)
             assert cancelled == [turn_id]
 

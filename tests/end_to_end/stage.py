@@ -17,7 +17,7 @@ from midstream.client.clock import Clock
 from midstream.protocol.calls import Delivery, PromptResult, SessionResult
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.values import Value
-from midstream.server import RunningServer, Server, Turn
+from midstream.server import Config, RunningServer, Server, Turn
 from tests.laws.line import Line
 from tests.laws.reader import Chronicle, Reader
 from tests.laws.world import Puppet
@@ -35,14 +35,18 @@ class Stage:
         settings: those of each server, by the names of its configuration.
         puppet: the agent of each server, unless ``agent`` is set.
         agent: another agent.
+        remote: whether workers run the turns instead.
+        port: where each server listens; 0 takes a free one.
         chronicle: what all readers showed; two that stood at one version showed the same.
     """
 
-    def __init__(self, path: Path, **settings: Any) -> None:  # noqa: ANN401  # of Server
+    def __init__(self, path: Path, *, remote: bool = False, **settings: Any) -> None:  # noqa: ANN401  # of Server
         self.path = path
         self.settings: dict[str, Any] = {"tick_ms": 1, **settings}
         self.puppet = Puppet()
         self.agent: Agent | None = None
+        self.remote = remote
+        self.port = 0
         self.chronicle = Chronicle()
         self._things = AsyncExitStack()
         self._life = AsyncExitStack()
@@ -66,8 +70,10 @@ class Stage:
 
     async def start(self) -> None:
         """Start a server."""
-        server = Server(agent=self.agent or self.puppet, database=self.path, **self.settings)
-        self._running = await self._life.enter_async_context(server.listen("127.0.0.1", 0))
+        agent = None if self.remote else self.agent or self.puppet
+        config = Config(agent="remote") if self.remote else None
+        server = Server(agent=agent, database=self.path, config=config, **self.settings)
+        self._running = await self._life.enter_async_context(server.listen("127.0.0.1", self.port))
 
     async def stop(self) -> None:
         """Stop it in good order."""

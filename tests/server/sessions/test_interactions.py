@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from msgspec import UNSET, structs
 
@@ -285,6 +287,33 @@ def test_the_tool_is_found_in_the_message_that_a_steering_input_closed() -> None
     assert tool_state(session, message) == "waiting-user"
     respond(session, name, APPROVED)
     assert tool_state(session, message) == "ready"
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_calls_that_share_an_id_each_wait_for_their_own_answer(
+    order: tuple[int, ...], *, side_by_side: bool
+) -> None:
+    """Providers number their calls anew; an answer moves the call that was asked about, and no other."""
+    session = PureSession()
+    prompt(session, "m")
+    message = answer(session, ToolPart(tool_call_id="c", tool_name="t", state="ready", input=0))
+    names: list[str] = []
+    places = [1, 2, 3] if side_by_side else [1, 3, 5]
+    for number, place in enumerate(places):
+        if number:
+            draft = session.draft()
+            tool = ToolPart(tool_call_id="c", tool_name="t", state="ready", input=number)
+            assert draft.add_part(message, tool) == place
+            session.commit(draft)
+        if not side_by_side:
+            names.append(ask(session, message, tool=place))
+    names = names or [ask(session, message, tool=place) for place in places]
+    for count, index in enumerate(order, 1):
+        respond(session, names[index], APPROVED)
+        parts = [session.message(message).parts[place - 1] for place in places]
+        states = [part.state for part in parts if isinstance(part, ToolPart)]
+        assert states == ["ready" if one in order[:count] else "waiting-user" for one in range(3)]
 
 
 def test_an_interaction_is_over_with_its_turn() -> None:

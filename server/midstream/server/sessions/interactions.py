@@ -181,15 +181,26 @@ def _resolve(draft: Draft, sequence: int, part: InteractionPart) -> None:
     with draft.without_limits():
         draft.put_part(sequence, part)
     draft.set_phase("waiting-model")
-    if part.tool_call_id is UNSET:
-        return
+    tool = None if part.tool_call_id is UNSET else _waiting_tool(draft, part)
+    if tool is not None:
+        with draft.without_limits():
+            draft.put_part(tool[0], structs.replace(tool[1], state="ready"))
+
+
+def _waiting_tool(draft: Draft, part: InteractionPart) -> tuple[int, ToolPart] | None:
+    """Return the tool that waits for an interaction, and the sequence of its message.
+
+    Providers number their calls anew, so several of one id may wait: the first for what was asked first.
+    """
+    waiting: list[tuple[int, ToolPart]] = []
+    before = found = 0
     for where in draft.open_sequences():
-        for tool in draft.peek(where):
-            if (
-                isinstance(tool, ToolPart)
-                and tool.tool_call_id == part.tool_call_id
-                and tool.state == "waiting-user"
-            ):
-                with draft.without_limits():
-                    draft.put_part(where, structs.replace(tool, state="ready"))
-                return
+        for one in draft.peek(where):
+            if isinstance(one, ToolPart):
+                if one.tool_call_id == part.tool_call_id and one.state == "waiting-user":
+                    waiting.append((where, one))
+            elif isinstance(one, InteractionPart) and one.tool_call_id == part.tool_call_id:
+                if one.interaction_id == part.interaction_id:
+                    before = found
+                found += one.status == "pending"
+    return waiting[min(before, len(waiting) - 1)] if waiting else None

@@ -31,10 +31,12 @@ def chat(event: Any) -> Iterator[Words]:  # noqa: ANN401  # any event of a file
     """Look at a chunk of Chat Completions."""
     for choice in event.get("choices", ()):
         delta = choice["delta"]
-        content = delta.get("content") or ""
-        yield content if isinstance(content, str) else "", ""
         yield "", delta.get("reasoning_content") or delta.get("reasoning") or ""
-        for part in content if isinstance(content, list) else ():
+        content: Any = delta.get("content") or ""
+        if isinstance(content, str):
+            yield content, ""
+            continue
+        for part in content:
             yield part.get("text", ""), "".join(thought["text"] for thought in part.get("thinking", ()))
 
 

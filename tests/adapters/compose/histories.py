@@ -82,6 +82,12 @@ def metadata(draw: st.DrawFn) -> dict[str, dict[str, Value]] | UnsetType:
         {"openai-chat": {"field": "thinking"}},
         {"google": {"thought_signature": "c2ln"}},
         {"google": {"thought_signature": "c2ln", "signature_follows": True}},
+        {"pydantic-ai": {"provider_name": "openai", "id": "rs_1", "signature": "gAAA"}},
+        {"pydantic-ai": {"provider_name": "anthropic", "part_kind": "compaction"}},
+        {"pydantic-ai": {"provider_name": 7, "provider_details": [], "signature": {}}},
+        {"langchain": {"id": "rs_1", "extras": {"signature": "sig"}, "model_provider": "anthropic"}},
+        {"langchain": {"field": "reasoning_content"}},
+        {"langchain": {"extras": "none", "id": 7, "additional_kwargs": 1}},
         {"somebody": {"else": [1]}},
     ]
     chosen = draw(st.lists(st.sampled_from(known), max_size=3))
@@ -124,18 +130,21 @@ states: st.SearchStrategy[ToolState] = st.sampled_from(
 @st.composite
 def agent_calls(draw: st.DrawFn) -> ToolPart:
     """A call that the agent ran, or would have run: in any state, with whatever came of it."""
+    known = draw(st.none() | st.sampled_from(AGENT_CALLS))
     state = draw(states)
-    own: dict[str, dict[str, Value]] = draw(st.sampled_from(AGENT_CALLS))
+    input, output = draw(strategies.maybe(inputs)), draw(strategies.maybe(outputs))
+    if known is not None and draw(st.booleans()):
+        input, output = known.input, known.output
     return ToolPart(
         tool_call_id=draw(call_ids),
-        tool_name=draw(tool_names),
+        tool_name=draw(tool_names) if known is None else known.name,
         state=state,
         input_text=draw(strategies.maybe(st.just('{"a":'))),
-        input=UNSET if state == "input-streaming" else draw(strategies.maybe(inputs)),
+        input=UNSET if state == "input-streaming" else input,
         raw_input=draw(strategies.maybe(st.just('{"a":'))) if state == "failed" else UNSET,
-        output=draw(strategies.maybe(outputs)) if state in {"running", "completed"} else UNSET,
+        output=output if state in {"running", "completed"} else UNSET,
         error=draw(texts) if state == "failed" else UNSET,
-        call_provider_metadata=draw(strategies.maybe(st.just(own))),
+        call_provider_metadata=UNSET if known is None else {known.provider: known.own},
     )
 
 

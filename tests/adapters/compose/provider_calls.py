@@ -84,16 +84,41 @@ OWN_CALLS = [
     ),
     OwnCall("google_search_web", "google", {"type": "toolCall", "id": "t1"}, {"q": "x"}, {"r": "y"}),
     OwnCall("media_processing", "google", {"type": "toolCall", "id": "t2"}),
+    OwnCall("web_search", "pydantic-ai", {"provider_name": "anthropic", "tool_kind": "x"}, {"q": "x"}, [1]),
+    OwnCall("web_search", "pydantic-ai", {"provider_name": 7}, {"q": "x"}),
+    OwnCall("web_search", "langchain", {"model_provider": "openai", "extras": {"a": 1}}, {"q": "x"}, "found"),
+    OwnCall("web_search", "langchain", {"extras": 7}),
 ]
 """One of each kind that goes back, and some that do not."""
-AGENT_CALLS: list[dict[str, dict[str, Value]]] = [
-    {"google": {"id": "fc1", "thought_signature": "c2ln"}},
-    {"openai": {"item_id": "fc_1", "namespace": "files"}},
-    {"openai": {"type": "custom_tool_call"}},
-    {"openai": {"type": "local_shell_call", "item_id": "ls_1"}},
-    {"openai": {"type": "shell_call"}},
-    {"openai": {"type": "apply_patch_call"}},
-    {"openai": {"type": "computer_call"}},
-    {"anthropic": {"toolset_name": "computer"}},
+COMMANDS: Value = {"commands": ["ls"], "max_output_length": None}
+EXECUTED: Value = [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+AGENT_CALLS = [
+    OwnCall("search", "google", {"id": "fc1", "thought_signature": "c2ln"}, {"q": "x"}),
+    OwnCall("search", "openai", {"item_id": "fc_1", "namespace": "files"}, {"q": "x"}),
+    OwnCall("search", "openai", {"type": "custom_tool_call", "namespace": "files"}, "free words", "found"),
+    OwnCall("search", "openai", {"type": "custom_tool_call"}, "free words"),
+    OwnCall(
+        "local_shell",
+        "openai",
+        {"type": "local_shell_call", "item_id": "lsh_1"},
+        {"type": "exec", "command": ["ls"], "env": {}},
+        "a",
+    ),
+    OwnCall("shell", "openai", {"type": "shell_call"}, COMMANDS, EXECUTED),
+    OwnCall(
+        "shell",
+        "openai",
+        {"type": "shell_call", "environment": {"type": "local"}},
+        COMMANDS,
+        {"output": EXECUTED},
+    ),
+    OwnCall("shell", "openai", {"type": "shell_call"}, COMMANDS, "not in their form"),
+    OwnCall("shell", "openai", {"type": "shell_call"}, COMMANDS, [{"stdout": "half"}]),
+    OwnCall("apply_patch", "openai", {"type": "apply_patch_call"}, {"type": "delete_file", "path": "a"}),
+    OwnCall("apply_patch", "openai", {"type": "apply_patch_call"}, {"type": "rename_file", "path": "a"}),
+    OwnCall(
+        "computer_use", "openai", {"type": "computer_call", "item_id": "cu_1"}, {"action": {"type": "wait"}}
+    ),
+    OwnCall("left_click", "anthropic", {"toolset_name": "computer"}, {"x": 1}),
 ]
-"""What readers keep of calls that the agent has to run."""
+"""What readers keep of calls that the agent has to run, with an input that fits, and an output that may."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
+from msgspec import UNSET, structs
 from openai.types.responses import ResponseInputItemParam
 
 from midstream.adapters.compose import compose
@@ -19,8 +21,10 @@ from midstream.protocol.model import (
     ReasoningPart,
     TextPart,
     ToolPart,
+    ToolState,
 )
 from tests.adapters.compose.histories import histories, said
+from tests.adapters.compose.provider_calls import AGENT_CALLS, OwnCall
 from tests.adapters.compose.real_types import exact
 
 TYPE = exact(list[ResponseInputItemParam])
@@ -154,3 +158,52 @@ def test_a_picture_goes_back_with_the_call_that_made_it() -> None:
         {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "AAEC"}
     ]
     assert compose([said("agent", call)], "openai-responses") == []
+
+
+@pytest.mark.parametrize("known", AGENT_CALLS, ids=lambda known: str(known.own.get("type", known.provider)))
+@pytest.mark.parametrize("state", ["completed", "failed", "running"])
+def test_a_tool_that_the_api_defines_goes_back_in_its_own_form(known: OwnCall, state: ToolState) -> None:
+    """Where its input has that form; else as the call of a function, which any input fits."""
+    call = ToolPart(
+        tool_call_id="call_1",
+        tool_name=known.name,
+        state=state,
+        input=known.input,
+        output=UNSET if state == "failed" else known.output,
+        error="No." if state == "failed" else UNSET,
+        call_provider_metadata={known.provider: known.own},
+    )
+    one, two = (dict(item) for item in compose([said("agent", call)], "openai-responses"))
+    TYPE.validate_python([one, two])
+    kind = known.own.get("type") if known.provider == "openai" else None
+    fits = kind in OUTPUTS.values() and known.input != {"type": "rename_file", "path": "a"}
+    assert one["type"] == (kind if fits else "function_call")
+    assert OUTPUTS[str(two["type"])] == one["type"]
+
+
+def test_a_call_of_a_server_of_tools_goes_back_with_its_output_or_its_failure() -> None:
+    """The provider ran it; nobody else could."""
+    own: ProviderMetadata = {"openai": {"type": "mcp_call", "item_id": "mcp_1", "server_label": "zip"}}
+    call = ToolPart(
+        tool_call_id="mcp_1",
+        tool_name="shorten",
+        state="completed",
+        input={"url": "u"},
+        output={"status": "completed", "output": "short"},
+        call_provider_metadata=own,
+        provider_executed=True,
+    )
+    failed = structs.replace(call, state="failed", output=UNSET, error="No such server.")
+    item = {
+        "type": "mcp_call",
+        "id": "mcp_1",
+        "name": "shorten",
+        "server_label": "zip",
+        "arguments": '{"url":"u"}',
+    }
+    assert compose([said("agent", call)], "openai-responses") == [
+        {**item, "status": "completed", "output": "short"}
+    ]
+    assert compose([said("agent", failed)], "openai-responses") == [
+        {**item, "status": "failed", "error": "No such server."}
+    ]

@@ -22,7 +22,8 @@ from midstream.protocol.errors import MidstreamError
 from midstream.protocol.model import InteractionResponse, Message, Session, TextPart, UserPart
 from midstream.protocol.model import Turn as TurnEntity
 from midstream.server.sessions.agents import InProcessAgents
-from midstream.server.sessions.commands import Answer, Caller, Command, Subscriber
+from midstream.server.sessions.commands import Answer, Caller, Command, Subscriber, WorkerLink
+from midstream.server.sessions.offers import RemoteAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.connection import Synchronous
@@ -49,6 +50,7 @@ class Options(TypedDict, total=False):
     subject: str
     scopes: frozenset[str]
     subscriber: Subscriber
+    worker: WorkerLink
     replied: Callable[[Answer], None]
 
 
@@ -86,7 +88,11 @@ class House:
     """All sessions of one process, on one database."""
 
     def __init__(
-        self, database: Database, services: Services, agents: InProcessAgents, puppet: Puppet
+        self,
+        database: Database,
+        services: Services,
+        agents: InProcessAgents | RemoteAgents,
+        puppet: Puppet,
     ) -> None:
         self.database = database
         self.services = services
@@ -123,6 +129,7 @@ class House:
             ),
             reply=reply,
             subscriber=options.get("subscriber"),
+            worker=options.get("worker"),
         )
         if method in self.globals:
             self.registry.post_global(command)
@@ -318,13 +325,17 @@ class Street:
         synchronous: Synchronous = "OFF",
         start: bool = True,
         has_agent: bool = True,
+        remote: RemoteAgents | None = None,
     ) -> AsyncGenerator[House]:
-        """Open a house, which is closed at the end unless it crashed; its agent is a puppet by default."""
+        """Open a house, which is closed at the end unless it crashed; its agent is a puppet by default.
+
+        With ``remote`` it has no agent of its own, and waits for workers.
+        """
         puppet = Puppet()
         database = await Database.open(
             self.path, migrate=migrate, inline=True, synchronous=synchronous, vfs=vfs
         )
-        agents = InProcessAgents((agent or puppet) if has_agent else None)
+        agents = remote or InProcessAgents((agent or puppet) if has_agent else None)
         services = Services(
             database=database,
             clock=self.clock,

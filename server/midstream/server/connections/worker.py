@@ -33,7 +33,7 @@ class Worker:
         self.name = params.name
         self.instance = params.instance
         self.resumes = params.resumes
-        self.send_away = send_away
+        self._send_away = send_away
         self._outbox = outbox
         self._attachments: dict[int, TakesWrites] = {}
         self._channels = 0
@@ -42,6 +42,10 @@ class Worker:
     def is_behind(self) -> bool:
         """Whether more waits to be sent than the worker reads."""
         return self._outbox.waits_above(_BEHIND)
+
+    def send_away(self) -> None:
+        """Close the connection, because another process took the worker's name."""
+        self._send_away()
 
     def open(self, attachment: TakesWrites) -> int:
         """Give an attachment its channel."""

@@ -47,6 +47,8 @@ class Attachment:
         self._busy = False
         self._full = False
         self._over = False
+        self._leaving = False
+        self._given_up = False
         self._done = next_n - 1
         """The last write that was carried out, and whose outcome was told."""
         self._acked = (-1, -1)
@@ -79,14 +81,12 @@ class Attachment:
         self._wake.set()
 
     def lost(self) -> None:
-        """Learn that the connection is gone."""
-        self._end()
-        self._run.lost(self)
+        """Learn that the connection is gone. What came before is carried out: it may be the turn's end."""
+        self._leave(given_up=False)
 
     def give_up(self) -> None:
-        """Learn that the worker gives the turn up to others."""
-        self._end()
-        self._run.lost(self, given_up=True)
+        """Learn that the worker gives the turn up to others, after what it has sent."""
+        self._leave(given_up=True)
 
     # What the run calls
 
@@ -111,6 +111,18 @@ class Attachment:
 
     # Carrying out
 
+    def _leave(self, *, given_up: bool) -> None:
+        self.link.forget(self.channel)
+        self._given_up = given_up
+        self._leaving = True
+        self._wake.set()
+        if not (self._busy or self._waiting or self._full):
+            self._left()
+
+    def _left(self) -> None:
+        self._end()
+        self._run.lost(self, given_up=self._given_up)
+
     def _end(self) -> None:
         if not self._over:
             self._over = True
@@ -124,6 +136,8 @@ class Attachment:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._work_off()
+                if self._leaving:
+                    self._left()
         except (TurnEnded, Unavailable):
             self.detach("ended" if not self._run.is_running() else "reload")
         except Exception:

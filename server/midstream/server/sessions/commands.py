@@ -66,12 +66,14 @@ class WorkerLink(Protocol):
     name: str
     instance: str
     resumes: bool
-    send_away: Callable[[], None]
-    """Close the connection, because another process took the worker's name."""
 
     @property
     def is_behind(self) -> bool:
         """True while more waits to be sent than the worker reads."""
+        ...
+
+    def send_away(self) -> None:
+        """Close the connection, because another process took the worker's name."""
         ...
 
     def open(self, attachment: TakesWrites) -> int:

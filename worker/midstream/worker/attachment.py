@@ -209,8 +209,7 @@ class Attachment:
             if isinstance(content, Piece):
                 handle = self._handles.get(content.part_id)
                 if handle is None:
-                    handle = self._handles[content.part_id] = len(self._handles)
-                    return self._codec.encode(PartHandle(self.channel, handle, content.part_id))
+                    return self._codec.encode(self._new_handle(self.channel, content.part_id))
                 payload = self._codec.encode(Append(self.channel, self._next, handle, content.text))
             else:
                 payload = self._codec.encode(WriteFrame(self.channel, self._next, content))
@@ -224,6 +223,12 @@ class Attachment:
         caught_up = self._next > self._ledger.last
         self._unsent_bytes = 0 if caught_up else max(0, self._unsent_bytes - len(payload))
         return payload
+
+    def _new_handle(self, channel: int, part_id: str) -> PartHandle:
+        if len(self._handles) == self.limits.parts:
+            self._handles.clear()  # each will be given again, and stands for its new part from then on
+        handle = self._handles[part_id] = len(self._handles)
+        return PartHandle(channel, handle, part_id)
 
     # What comes back
 

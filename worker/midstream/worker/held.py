@@ -14,6 +14,7 @@ from midstream.agents.run import UNWRITABLE, outcome
 from midstream.agents.turn import Agent, Turn
 from midstream.protocol.agent_calls import AttachResult
 from midstream.protocol.errors import MidstreamError
+from midstream.protocol.frames import Ack
 from midstream.worker.attachment import AttachAgain, Attachment, AttachmentFrame, Event, Over
 from midstream.worker.writer import RemoteWriter, Way
 
@@ -28,7 +29,7 @@ class HeldTurn:
         is_asking: whether ``agent.attach`` was called and is not answered yet.
         is_over: whether the agent may write no more.
         is_ended: whether the turn's end was written.
-        attempts: how often attaching was put off since it last went well.
+        attempts: how often it was attached to again since the server last took something.
 
     """
 
@@ -59,11 +60,12 @@ class HeldTurn:
         again = self._take(self.attachment.attached(result))
         if self._task is None and not self.is_over:
             self._begin(result)
-        self.attempts = 0
         return again
 
     def frame(self, frame: AttachmentFrame) -> str | None:
         """Take a frame of the attachment's channel; return why to attach again, where that is to be done."""
+        if isinstance(frame, Ack):
+            self.attempts = 0
         return self._take(self.attachment.frame(frame))
 
     def end(self, why: str) -> None:

@@ -282,7 +282,7 @@ class Worker:
         elif isinstance(answer, ConnectionLost):
             return  # the next connection registers
         elif isinstance(answer, MidstreamError) and answer.retryable:
-            self._later(self._attempts, self._register)
+            self._timers.later(full_jitter(self._random, self._attempts, self._policy), self._register)
             self._attempts += 1
         else:
             self._end(answer if isinstance(answer, MidstreamError) else _strange("agent.register", answer))
@@ -338,7 +338,8 @@ class Worker:
 
     def _again(self, turn: HeldTurn, why: str) -> None:
         log.info("attaching_again", turn_id=turn.turn_id, why=why)
-        self._later(turn.attempts, lambda: self._attach(turn))
+        pause = full_jitter(self._random, turn.attempts - 1, self._policy) if turn.attempts else 0.0
+        self._timers.later(pause, lambda: self._attach(turn))
         turn.attempts += 1
 
     def _let_go(self, turn: HeldTurn, why: str) -> None:
@@ -399,9 +400,6 @@ class Worker:
 
         self._exchange.start(method, params, reply, repeatable=False)
         return answered
-
-    def _later(self, attempts: int, callback: Callable[[], None]) -> None:
-        self._timers.later(full_jitter(self._random, attempts, self._policy), callback)
 
     # Ending
 

@@ -85,6 +85,11 @@ class Codec(ABC):
     @abstractmethod
     def _is_piece(self, piece: object) -> bool: ...
 
+    def _broken(self, data: bytes) -> str:
+        """Say what is wrong with the grammar of a refused frame; nothing where the scan finds all of that."""
+        del data
+        return ""
+
     def _salvaged_chunk(self, data: bytes) -> Chunk | None:
         """Return a chunk that the decoder refuses only because a code point is split there."""
         del data
@@ -241,9 +246,10 @@ class Codec(ABC):
         """Say why a frame was refused: first whether it is one at all, then which element is wrong."""
         found = scan(self._tokens(data), nesting=nesting)
         tag = found.head[0] if found.head else None
+        broken = found.broken or self._broken(data)
         # a tag that is no text must not go back in an error: it could not be encoded
-        if found.broken or not isinstance(tag, str) or not is_unicode(tag):
-            return MalformedFrame(found.broken or "it is not an array with a string as its first element")
+        if broken or not isinstance(tag, str) or not is_unicode(tag):
+            return MalformedFrame(broken or "it is not an array with a string as its first element")
         if tag not in known:
             return UnknownFrame(tag)
         if tag == "chunk":
@@ -350,6 +356,16 @@ class JsonCodec(Codec):
 
     def _is_piece(self, piece: object) -> bool:
         return isinstance(piece, str) and len(piece) > 0
+
+    def _broken(self, data: bytes) -> str:
+        try:
+            # strict about commas, which the scan is not; numbers are not converted: they may be very long
+            json.loads(data, parse_int=str, parse_float=str)
+        except RecursionError:
+            return ""  # too deep: the scan names where
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def _salvaged_chunk(self, data: bytes) -> Chunk | None:
         try:

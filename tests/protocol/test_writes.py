@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, cast
 
 import msgpack
@@ -52,8 +53,10 @@ def nested(levels: int) -> object:
 
 
 def encoded(codec: Codec, value: object) -> bytes:
-    """Encode also what no codec of the project would send."""
-    return msgpack.packb(value) if codec.binary else json.dumps(value).encode()
+    """Encode also what no codec of the project would send. In JSON a number can be too large."""
+    if codec.binary:
+        return msgpack.packb(value)
+    return re.sub(r"NaN|-?Infinity", "1e999", json.dumps(value)).encode()
 
 
 def refusal(codec: Codec, frame: object) -> InvalidRequest:

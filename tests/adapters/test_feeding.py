@@ -237,3 +237,37 @@ class Endless(Source):
         """Close it, and say so."""
         await super().close()
         self.over.set()
+
+
+@in_simulation
+async def test_a_step_that_broke_can_be_abandoned_and_tried_again(street: Street) -> None:
+    """Its text, its error and the call inside its arguments are gone; what comes then stands alone."""
+    broken = [chunk(content="so"), call_piece('{"a', id="c1", name="f"), {"error": {"code": "busy"}}]
+    async with street.house() as house:
+        recorder, turn = await begin(house)
+        for stream in ([broken[-1]], broken, SAID):
+            async with turn.step() as step:
+                fed = await step.feed(stream)
+                if fed.error:
+                    assert await step.abandon()
+        assert [(part["type"], part["text"]) for part in await answer(house, recorder)] == [("text", "a")]
+
+
+@in_simulation
+async def test_an_error_that_nobody_takes_back_stays_with_what_came(street: Street) -> None:
+    """The agent goes on; a call inside its arguments ends with the turn."""
+    stream = [chunk(content="so"), call_piece('{"a', id="c1", name="f"), {"error": {"code": "busy"}}]
+    async with street.house() as house:
+        _, turn = await begin(house)
+        async with turn.step() as step:
+            await step.feed(stream)
+        async with turn.step() as step:
+            await step.feed(SAID)
+        await house.complete(turn)
+        parts = parts_of((await house.messages())[1])
+        assert [(part["type"], part.get("state")) for part in parts] == [
+            ("text", "done"),
+            ("tool", "failed"),
+            ("error", None),
+            ("text", "done"),
+        ]

@@ -302,11 +302,11 @@ async def test_an_error_in_mid_stream_keeps_the_text_and_is_told(
 
 
 async def test_a_stream_that_just_ends_is_told_as_cut() -> None:
-    """A connection that broke can look like that; what came is kept, a call inside its arguments fails."""
+    """A connection that broke can look like that; what came is kept, a call inside its arguments waits for the turn's end."""
     fed, parts = await fed_in_memory([chunk(content="so far"), call_piece('{"a', id="c1", name="f")])
     assert [(part["type"], part.get("state")) for part in parts] == [
         ("text", "done"),
-        ("tool", "failed"),
+        ("tool", "input-streaming"),
         ("error", None),
     ]
     assert fed.error is not None

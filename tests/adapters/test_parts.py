@@ -210,21 +210,23 @@ async def test_the_outcome_says_why_the_model_stopped() -> None:
 
 
 async def test_an_error_ends_what_is_open_and_is_written_once() -> None:
-    """All text so far stays, a call inside its arguments fails, and a second error adds nothing."""
+    """All text so far stays, a second error adds nothing; a call in its arguments may still be abandoned."""
     error = StreamError("code", "words", recoverable=True)
     fed, parts = await echoed(
         TextDelta("1", "so far"),
         ToolStarted("2", "c", "f"),
         ToolInputDelta("2", "{"),
         error,
+        Data("usage", {"n": 1}),
         StreamError("x", "y"),
     )
     assert [(part["type"], part.get("state")) for part in parts] == [
         ("text", "done"),
-        ("tool", "failed"),
+        ("tool", "input-streaming"),
+        ("data", None),
         ("error", None),
     ]
-    assert (parts[2]["code"], parts[2]["message"], parts[2]["recoverable"]) == ("code", "words", True)
+    assert (parts[3]["code"], parts[3]["message"], parts[3]["recoverable"]) == ("code", "words", True)
     assert (fed.error, fed.reason) == (error, "error")
     with pytest.raises(TurnFailed) as failed:
         fed.raise_for_error()

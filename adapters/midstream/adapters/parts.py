@@ -88,13 +88,20 @@ class Parts:
             case StepBoundary():
                 await self._boundary()
             case StreamError():
-                await self._break(event)
+                self._break(event)
             case Finished(reason, raw_reason):
                 self._fed.reason, self._fed.raw_reason = reason, raw_reason
 
     async def end(self) -> None:
-        """End what is open: texts are done, calls whose arguments are not complete have failed."""
+        """End what is open: texts are done, calls whose arguments are not complete have failed.
+
+        Where the stream broke, such calls stay as they are, so that the step can be abandoned and tried
+        again; otherwise they fail with the turn's end. The error is the last part.
+        """
         await self._close()
+        if error := self._fed.error:
+            self._fed.reason = "error"
+            await self._step.error(unicode(error.code), unicode(error.message), recoverable=error.recoverable)
         for block, tool in list(self._tools.items()):
             tool.tell(self._fed)
             if tool.has_ended:
@@ -168,28 +175,20 @@ class Parts:
         await self._close()
         await self._step.marker()
 
-    async def _break(self, event: StreamError) -> None:
-        if self._fed.error is not None:
-            return  # the same failure, told twice
-        self._fed.error = event
-        self._fed.reason = "error"
-        await self._close()
-        await write_error(self._step, event)
+    def _break(self, event: StreamError) -> None:
+        if self._fed.error is None:  # some tell the same failure twice
+            self._fed.error = event
 
     async def _close(self) -> None:
         for growing in self._texts.values():
             await growing.end(None)
         self._texts.clear()
-        for tool in self._tools.values():
-            await tool.cut()
+        if self._fed.error is None:
+            for tool in self._tools.values():
+                await tool.cut()
         if self._usage is not None:
             await self._step.data("usage", dict(self._usage))
             self._usage = None
-
-
-async def write_error(step: Step, event: StreamError) -> None:
-    """Write the error part."""
-    await step.error(unicode(event.code), unicode(event.message), recoverable=event.recoverable)
 
 
 def carried_map(data: dict[str, Value]) -> dict[str, Value]:

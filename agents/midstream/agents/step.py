@@ -195,8 +195,10 @@ class Step:
         )
 
     async def error(self, code: str, message: str, *, recoverable: bool = True) -> None:
-        """Keep a failure in the conversation, below what it cut short; the step goes on."""
-        await self._writer.write(ReportError(code=code, message=message, recoverable=recoverable))
+        """Keep a failure in the conversation, below what it cut short; the step goes on, or is abandoned."""
+        await self._writer.write(
+            ReportError(code=code, message=message, recoverable=recoverable, step_id=self.step_id)
+        )
 
     async def feed(self, stream: object, *, reader: Reader | None = None) -> Fed:
         """Write all that a model's stream says into this step, as it comes; return what it came to.

@@ -118,12 +118,16 @@ class Ask(_Write, tag="ask", frozen=True, omit_defaults=True, kw_only=True):
 
 
 class ReportError(_Write, tag="report_error", frozen=True, omit_defaults=True, kw_only=True):
-    """A failure is kept in the conversation, and the turn goes on; committed."""
+    """A failure is kept in the conversation, and the turn goes on; committed.
+
+    With ``step_id`` it belongs to the step: it stands below its parts, and is undone with them.
+    """
 
     code: str
     message: str
     recoverable: bool = True
     scope: ErrorScope = "turn"
+    step_id: AgentId | UnsetType = UNSET
 
 
 class SetPhase(_Write, tag="set_phase", frozen=True, omit_defaults=True, kw_only=True):

@@ -28,11 +28,11 @@ from midstream.protocol.errors import IllegalTransition, InvalidRequest
 from midstream.protocol.live import can_append
 from midstream.protocol.model import (
     ActionPart,
+    ErrorPart,
     ReasoningPart,
     TextPart,
     ToolPart,
     ToolState,
-    TurnFailure,
     TurnPhase,
 )
 from midstream.protocol.transitions import check, is_open
@@ -110,8 +110,7 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
         case Ask():
             _ask(draft, turn, write, places)
         case ReportError():
-            failure = TurnFailure(code=write.code, message=write.message)
-            turns.add_error(draft, turn.turn_id, failure, recoverable=write.recoverable, scope=write.scope)
+            _report_error(draft, turn, write)
         case SetPhase():
             draft.set_phase(write.phase)
         case AbsorbInputs():
@@ -142,6 +141,20 @@ def _add_part(draft: Draft, turn: Turn, write: AddPart, places: Places) -> None:
             draft.set_phase("streaming")
         number = draft.add_part(sequence, part)
     draft.added = draft.place_of(sequence, number)
+
+
+def _report_error(draft: Draft, turn: Turn, write: ReportError) -> None:
+    part = ErrorPart(
+        scope=write.scope,
+        code=write.code,
+        message=write.message,
+        recoverable=write.recoverable,
+        step_id=write.step_id,
+    )
+    if write.step_id is UNSET:
+        turns.add_to_turn(draft, turn.turn_id, part)
+    else:  # where the step's parts are, or will be
+        draft.add_part(draft.streaming() or draft.start_message("agent", turn_id=turn.turn_id), part)
 
 
 def _end_text(draft: Draft, write: EndText, places: Places) -> None:

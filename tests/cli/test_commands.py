@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from midstream.cli import main as entry
 from midstream.cli.commands import app
 
-COMMANDS = ("serve", "chat", "tail", "inspect", "demo")
+COMMANDS = ("serve", "worker", "chat", "tail", "inspect", "demo")
 
 
 @pytest.fixture(autouse=True)

@@ -109,6 +109,65 @@ def serve(  # noqa: PLR0913 - each is an option of the command
 
 
 @app.command()
+def worker(  # noqa: PLR0913 - each is an option of the command
+    url: Url,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="module:name, demo or replay:DIR.")],
+    *,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="The worker's own; kept over restarts, its turns come back to it.", show_default=False
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many turns it runs at a time.")] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="The agent goes on with turns that another process began.")
+    ] = False,
+    drain_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            envvar="MIDSTREAM_DRAIN_SECONDS",
+            help="How long turns may go on after Ctrl-C, then given up.",
+        ),
+    ] = 30.0,
+    log_level: Annotated[
+        str, typer.Option(envvar="MIDSTREAM_LOG_LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+    log_format: Annotated[
+        str, typer.Option(envvar="MIDSTREAM_LOG_FORMAT", help="auto, console or json.")
+    ] = "auto",
+    speed: Annotated[
+        float, typer.Option(min=0, envvar="MIDSTREAM_SPEED", help="How fast the built-in agents stream.")
+    ] = 1.0,
+) -> None:
+    """Run an agent's turns for a server that is started with --agent remote, until Ctrl-C."""
+    from midstream.cli.work import work
+    from midstream.server import logs
+    from midstream.server.config import Config, ConfigError
+
+    with _failures():
+        try:
+            config = Config.from_env({}, log_level=log_level, log_format=log_format)
+        except ConfigError as error:
+            raise CommandFailed(str(error), code=MISUSED) from error
+        logs.configure(config.log_format, config.log_level)
+        sys.path.insert(0, str(Path.cwd()))
+        _run(
+            work(
+                url,
+                agent,
+                name=name,
+                concurrency=concurrency,
+                resume=resume,
+                drain_seconds=drain_seconds,
+                speed=speed,
+                out=sys.stdout,
+            )
+        )
+
+
+@app.command()
 def chat(url: Url, session_id: SessionId) -> None:
     """Chat in a session; it is made where there is none. Reads prompts from a pipe, too."""
     from midstream.cli.talk import talk

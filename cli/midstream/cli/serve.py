@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.cli.stopping import deaf_tasks, stop_signals
 from midstream.server.agents import AgentUnavailable, agent_named
 from midstream.server.config import ConfigError
 from midstream.server.server import RunningServer, Server
 from midstream.server.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from midstream.server.config import Config
 
 LISTENING = "Listening on"
 """How the line begins that says where; who starts a server can wait for it."""
-HEED_SECONDS = 1
-"""How long tasks that an agent left get to heed their cancellation."""
 TAKEN_OVER = (
     "Another process has taken the database over, or its file was deleted, moved or replaced, so this server"
     " stopped."
@@ -41,12 +36,12 @@ async def serve(config: Config, *, speed: float, out: TextIO) -> None:
         server = Server(agent=agent_named(config.agent, speed=speed), config=config)
     except AgentUnavailable as error:
         raise CommandFailed(str(error), code=MISUSED) from error
-    with _stop_signals() as stopped:
+    with stop_signals() as stopped:
         try:
             await _until_stopped(server, stopped, out)
         except (ConfigError, StorageError) as error:
             raise CommandFailed(str(error)) from error
-        if deaf := await _deaf_tasks():
+        if deaf := await deaf_tasks():
             # asyncio.run would wait for them for ever; all that the server had to do is done
             many = "1 task" if deaf == 1 else f"{deaf} tasks"
             _say(out, f"{many} of the agent would not be cancelled: it ends with this process.")
@@ -63,17 +58,6 @@ async def _until_stopped(server: Server, stopped: asyncio.Event, out: TextIO) ->
         await running.drain()
 
 
-async def _deaf_tasks() -> int:
-    """Cancel every task that the agent left; return how many do not heed it."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    if not left:
-        return 0
-    _, deaf = await asyncio.wait(left, timeout=HEED_SECONDS)
-    return len(deaf)
-
-
 async def _told_to_stop(stopped: asyncio.Event, running: RunningServer) -> bool:
     """Wait until the server is to stop; return False where it lost its database."""
     told, lost = asyncio.create_task(stopped.wait()), asyncio.create_task(running.closed())
@@ -88,23 +72,3 @@ async def _told_to_stop(stopped: asyncio.Event, running: RunningServer) -> bool:
 def _say(out: TextIO, text: str) -> None:
     out.write(f"{text}\n")
     out.flush()
-
-
-@contextmanager
-def _stop_signals() -> Generator[asyncio.Event]:
-    """Give an event that the first signal sets; the second one ends the process."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def stop(number: int) -> None:
-        if stopped.is_set():
-            os._exit(128 + number)  # at once, as asked: what was acknowledged is on disk already
-        stopped.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
-    try:
-        yield stopped
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

@@ -1,0 +1,60 @@
+"""The command `midstream worker`: runs an agent's turns for a server, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TextIO
+
+from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.cli.stopping import deaf_tasks, stop_signals
+from midstream.server.agents import AgentUnavailable, agent_named
+from midstream.worker import MidstreamError, Worker
+
+WORKING = "Working for"
+"""How the line begins that says for whom; who starts a worker can wait for it."""
+
+
+async def work(  # noqa: PLR0913  # each is an option of the command
+    url: str,
+    agent: str,
+    *,
+    name: str | None,
+    concurrency: int,
+    resume: bool,
+    drain_seconds: float,
+    speed: float,
+    out: TextIO,
+) -> None:
+    """Work until the first SIGINT or SIGTERM, then let turns end; a second one ends the process at once.
+
+    Raises:
+        CommandFailed: the agent cannot be used, the server does not take workers or this one, or another
+            worker took its name.
+
+    """
+    try:
+        function = agent_named(agent, speed=speed)
+        worker = Worker(url, function, name=name, concurrency=concurrency, resumes=resume)
+    except (AgentUnavailable, ValueError) as error:
+        raise CommandFailed(str(error), code=MISUSED) from error
+    with stop_signals() as stopped:
+        _say(out, f"{WORKING} {url} as {worker.name} (agent {agent}). Ctrl-C stops it.")
+        running = asyncio.create_task(worker.run())
+        told = asyncio.create_task(stopped.wait())
+        await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+        if stopped.is_set():
+            _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")
+            await worker.drain(drain_seconds)
+        told.cancel()
+        try:
+            await running
+        except MidstreamError as error:
+            raise CommandFailed(str(error)) from error
+        if await deaf_tasks():
+            os._exit(0)  # asyncio.run would wait for them for ever
+
+
+def _say(out: TextIO, text: str) -> None:
+    out.write(f"{text}\n")
+    out.flush()

@@ -21,6 +21,7 @@ ledgers = st.builds(
     dirty=st.booleans(),
     cleared_version=strategies.counts,
     last_time=strategies.times,
+    time_ceiling=strategies.times,
 )
 inputs = st.builds(
     InputRow,

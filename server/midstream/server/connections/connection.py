@@ -19,7 +19,6 @@ from midstream.protocol.errors import (
     MalformedFrame,
     MidstreamError,
     Overloaded,
-    UnknownFrame,
 )
 from midstream.protocol.frames import (
     Append,
@@ -36,8 +35,8 @@ from midstream.protocol.frames import (
     WelcomeInfo,
     WriteFrame,
 )
-from midstream.protocol.limits import PROTOCOL_VERSION, Limits
-from midstream.server.connections import answers
+from midstream.protocol.limits import Limits
+from midstream.server.connections import answers, hello, rates
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.effects import (
     Abort,
@@ -52,7 +51,7 @@ from midstream.server.connections.effects import (
 from midstream.server.connections.heartbeat import Heartbeat
 from midstream.server.connections.rates import Bucket, Subjects
 from midstream.server.connections.subscriptions import Subscriptions
-from midstream.server.sessions.commands import Answer, Caller
+from midstream.server.sessions.commands import Answer, BadWrite, Caller
 
 if TYPE_CHECKING:
     from midstream.protocol.calls import SubscribeParams
@@ -157,6 +156,8 @@ class Connection:
             self.outbox.put_control(ErrorFrame(None, answers.error_info(error)))
             return self._end(Close(CloseCode.BAD_FRAME, error.message))
         except MidstreamError as error:
+            if isinstance(error, InvalidRequest) and error.write and self.worker:
+                return [Work(self.worker, BadWrite(*error.write, error), len(data))]
             return self._refuse(error.call_id if isinstance(error, InvalidRequest) else None, error)
 
     def _check_kind(self, *, binary: bool) -> None:
@@ -165,7 +166,7 @@ class Connection:
             raise MalformedFrame(f"{self.codec.subprotocol} has {expected} messages, this is a {got} one")
 
     def _on_hello(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
-        refusal = self._hello_refusal(data)
+        refusal = hello.refusal(self.codec, data, self._limits, draining=self._draining)
         if refusal:
             return self._end(refusal)
         self._entered = self._subjects.enter(self.caller.subject)
@@ -174,28 +175,7 @@ class Connection:
             return self._end(Close(CloseCode.TOO_MANY_CONNECTIONS, reason))
         self._phase = _Phase.OPEN
         self._heartbeat = Heartbeat(self._settings.heartbeat_seconds, now)
-        self.outbox.put_control(Welcome(self._welcome(wall_ms)))
-        return []
-
-    def _hello_refusal(self, data: bytes) -> Close | None:
-        limit = self._limits.hello_bytes
-        if len(data) > limit:
-            return Close(CloseCode.HELLO_EXPECTED, f"hello has {len(data)} bytes, hello_bytes is {limit}")
-        try:
-            hello = self.codec.decode_client_frame(data)
-        except (UnknownFrame, InvalidRequest) as error:
-            return Close(CloseCode.HELLO_EXPECTED, f"expected hello. {error.message}")
-        if not isinstance(hello, Hello):
-            return Close(CloseCode.HELLO_EXPECTED, "expected hello as the first frame")
-        if hello.version != PROTOCOL_VERSION:
-            reason = f"hello asks for version {hello.version}, this server speaks {PROTOCOL_VERSION}"
-            return Close(CloseCode.UNSUPPORTED_VERSION, reason)
-        if self._draining:
-            return Close(CloseCode.GOING_AWAY, "the server stops; come back later")
-        return None
-
-    def _welcome(self, wall_ms: int) -> WelcomeInfo:
-        return WelcomeInfo(
+        info = WelcomeInfo(
             connection_id=self.caller.connection_id,
             server=self._settings.server,
             time=wall_ms,
@@ -204,6 +184,8 @@ class Connection:
             subject=self.caller.subject,
             scopes=list(SCOPES),
         )
+        self.outbox.put_control(Welcome(info))
+        return []
 
     def _on_frame(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
         name, most = self._frame_bytes
@@ -239,9 +221,9 @@ class Connection:
             )
             return self._refuse(None, taken)
         if not self._bucket.take(now):
-            return self._refuse(call.id, _too_fast("calls_per_second", limits.calls_per_second))
+            return self._refuse(call.id, rates.too_fast("calls_per_second", limits.calls_per_second))
         if len(self._pending) >= limits.calls_in_flight:
-            return self._refuse(call.id, _too_fast("calls_in_flight", limits.calls_in_flight))
+            return self._refuse(call.id, rates.too_fast("calls_in_flight", limits.calls_in_flight))
         # whoever leaves makes what waits less, and does not come back to hear of a refusal
         if self.outbox.above_mark and call.method != "unsubscribe":
             full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
@@ -415,11 +397,3 @@ class Connection:
             gone.append(WorkerGone(self.worker))
             self.worker = None
         return gone
-
-
-def _too_fast(limit: str, maximum: int) -> Overloaded:
-    """Return the refusal of a call that may be sent again as it is, a little later."""
-    return Overloaded(
-        f"Limit {limit!r} is {maximum}. Send the call again when others were answered, or a second later.",
-        {"limit": limit, "maximum": maximum},
-    )

@@ -10,6 +10,7 @@ from midstream.protocol.frames import Call, WorkerFrame
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.subscription import Subscription
 from midstream.server.connections.worker import Worker
+from midstream.server.sessions.commands import BadWrite
 
 
 class Dispatch(msgspec.Struct, frozen=True):
@@ -22,7 +23,7 @@ class Work(msgspec.Struct, frozen=True):
     """Give this frame, of so many bytes, to the attachment that it is for."""
 
     worker: Worker
-    frame: WorkerFrame
+    frame: WorkerFrame | BadWrite
     size: int
 
 

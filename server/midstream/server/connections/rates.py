@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from midstream.protocol.errors import Overloaded
+
 
 class Bucket:
     """A token bucket: so many a second, and as many at once."""
@@ -43,3 +45,11 @@ class Subjects:
         self._counts[subject] -= 1
         if not self._counts[subject]:
             del self._counts[subject]
+
+
+def too_fast(limit: str, maximum: int) -> Overloaded:
+    """Return the refusal of a call that may be sent again as it is, a little later."""
+    return Overloaded(
+        f"Limit {limit!r} is {maximum}. Send the call again when others were answered, or a second later.",
+        {"limit": limit, "maximum": maximum},
+    )

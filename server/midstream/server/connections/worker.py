@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from midstream.protocol.agent_calls import RegisterParams
     from midstream.protocol.frames import WorkerFrame
     from midstream.server.connections.outbox import Outbox
-    from midstream.server.sessions.commands import TakesWrites
+    from midstream.server.sessions.commands import BadWrite, TakesWrites
 
 _BEHIND: Final = 2
 """Marks of an outbox past which a worker counts as one that does not read: acknowledgements are small, and
@@ -61,7 +61,7 @@ class Worker:
         """Let an attachment go that is over; what still comes for it is dropped."""
         self._attachments.pop(channel, None)
 
-    def take(self, frame: WorkerFrame, size: int) -> None:
+    def take(self, frame: WorkerFrame | BadWrite, size: int) -> None:
         """Take a frame of so many bytes; one of a channel that is over crossed with the news of it."""
         attachment = self._attachments.get(frame.channel)
         if attachment is not None:

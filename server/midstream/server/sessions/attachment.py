@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from midstream.protocol.agents import Write
     from midstream.protocol.frames import WorkerFrame
-    from midstream.server.sessions.commands import WorkerLink
+    from midstream.server.sessions.commands import BadWrite, WorkerLink
     from midstream.server.sessions.remote import RemoteRun
 
 log = structlog.get_logger("midstream.agent")
@@ -42,7 +42,7 @@ class Attachment:
         self._next = next_n
         self._bound = window_bytes * _SLACK
         self._handles: dict[int, str] = {}
-        self._waiting: deque[tuple[Append | WriteFrame, int]] = deque()
+        self._waiting: deque[tuple[Append | WriteFrame | BadWrite, int]] = deque()
         self._bytes = 0
         self._busy = False
         self._full = False
@@ -57,7 +57,7 @@ class Attachment:
 
     # What the connection calls
 
-    def take(self, frame: WorkerFrame, size: int) -> None:
+    def take(self, frame: WorkerFrame | BadWrite, size: int) -> None:
         """Take a frame of so many bytes."""
         if self._over:
             return
@@ -153,16 +153,23 @@ class Attachment:
             elif self._waiting:
                 frame, size = self._waiting.popleft()
                 self._bytes -= size
-                if isinstance(frame, Append):
-                    self._append(frame)
-                else:
-                    await self._write(frame.n, frame.write)
+                await self._carry_out(frame)
             else:
                 break
             if self.link.is_behind:
                 self.detach("overloaded")
         self._busy = False
         self.acknowledge()
+
+    async def _carry_out(self, frame: Append | WriteFrame | BadWrite) -> None:
+        if isinstance(frame, Append):
+            self._append(frame)
+        elif isinstance(frame, WriteFrame):
+            await self._write(frame.n, frame.write)
+        else:
+            self._run.applied = self._done = frame.n
+            self._run.outcomes.append((frame.n, frame.error.info()))
+            self._refuse(frame.n, frame.error)
 
     def _append(self, frame: Append) -> None:
         self._run.applied = self._done = frame.n

@@ -89,10 +89,18 @@ class WorkerLink(Protocol):
         ...
 
 
+class BadWrite(msgspec.Struct, frozen=True):
+    """A write that could not be read: it is refused when its turn comes, and uses up its number."""
+
+    channel: int
+    n: int
+    error: MidstreamError
+
+
 class TakesWrites(Protocol):
     """What a worker's frames of one channel go to."""
 
-    def take(self, frame: WorkerFrame, size: int) -> None:
+    def take(self, frame: WorkerFrame | BadWrite, size: int) -> None:
         """Take a frame of ``size`` bytes."""
         ...
 

@@ -1,7 +1,7 @@
 """The one number of a session: who gives it, how far it may go, and which epoch it lies in (SPEC 2, 9).
 
 Nothing above the stored ceiling is published, so after a crash the ceiling is above all that any
-client has seen. An epoch names one unbroken life of the live state; it changes when versions could
+client has seen; times have a ceiling likewise. An epoch names one unbroken life of the live state; it changes when versions could
 otherwise mean two things.
 """
 
@@ -14,6 +14,11 @@ from midstream.server.storage.records import EpochEnd, LedgerRow
 CEILING_BLOCK = 4_096
 """Versions by which the ceiling is raised: as large is the gap after a crash, and so many deltas cost one
 write of their own."""
+
+TIME_BLOCK_MS = 5_000
+"""Milliseconds by which the ceiling of times is raised. A session that is found dirty goes on at that ceiling
+at the earliest, so times may be that much ahead of the wall for a moment after a crash; and a session that
+streams and commits nothing costs a write of its own in that time."""
 
 
 class Versions:
@@ -37,7 +42,7 @@ class Versions:
         """The last version that was given and published."""
         self.durable = row.version
         """The last committed version."""
-        self.last_time = row.last_time
+        self.last_time = max(row.last_time, row.time_ceiling) if row.dirty else row.last_time
         """The last server time given, ms since the epoch."""
 
     @property
@@ -61,8 +66,9 @@ class Versions:
         return self._row.dirty
 
     def room(self) -> int:
-        """Return how many versions may be published without a commit."""
-        return self._row.ceiling - self.published if self._row.dirty and self._continues else 0
+        """Return how many versions may be published without a commit, at the last time given."""
+        is_covered = self._row.dirty and self._continues and self.last_time <= self._row.time_ceiling
+        return self._row.ceiling - self.published if is_covered else 0
 
     def stamp(self, wall_ms: int) -> int:
         """Return the server time: never before the last one given."""
@@ -88,10 +94,14 @@ class Versions:
         ceiling = self._row.ceiling
         if ceiling - version < CEILING_BLOCK // 2:
             ceiling = version + CEILING_BLOCK
+        time_ceiling = self._row.time_ceiling
+        if time_ceiling - self.last_time < TIME_BLOCK_MS // 2:
+            time_ceiling = self.last_time + TIME_BLOCK_MS
         row = structs.replace(
             self._row,
             version=version if versions else self.durable,
             ceiling=ceiling,
+            time_ceiling=time_ceiling,
             epoch=epoch,
             generation=self._generation,
             dirty=True,

@@ -13,8 +13,8 @@ from midstream.protocol.model import Message, Part, Session, Turn
 class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session's version stands on disk.
 
-    ``version`` is the last committed one. While ``dirty``, versions up to ``ceiling`` may have been
-    published. ``generation`` is the owner under which ``epoch`` lives.
+    ``version`` is the last committed one. While ``dirty``, versions up to ``ceiling`` and times up to
+    ``time_ceiling`` may have been published. ``generation`` is the owner under which ``epoch`` lives.
     """
 
     version: int
@@ -24,6 +24,7 @@ class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
     dirty: bool
     cleared_version: int
     last_time: int
+    time_ceiling: int = 0
 
 
 class EpochEnd(msgspec.Struct, frozen=True, kw_only=True):

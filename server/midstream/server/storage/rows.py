@@ -28,7 +28,7 @@ SESSION_COLUMNS = (
 )
 SESSION_WIDTH = len(SESSION_COLUMNS.split(", "))
 """How many columns those are: what else a query asks for stands behind them."""
-LEDGER_COLUMNS = "version, ceiling, epoch, generation, dirty, cleared_version, last_time"
+LEDGER_COLUMNS = "version, ceiling, epoch, generation, dirty, cleared_version, last_time, time_ceiling"
 MESSAGE_COLUMNS = (
     "sequence, message_id, turn_id, revision, created_version, role, visibility, state, created_at,"
     " updated_at, origin"
@@ -87,7 +87,7 @@ def session_values(session: Session) -> Row:
 
 def read_ledger(row: Row) -> LedgerRow:
     """Return the record of a row of LEDGER_COLUMNS."""
-    version, ceiling, epoch, generation, dirty, cleared_version, last_time = row
+    version, ceiling, epoch, generation, dirty, cleared_version, last_time, time_ceiling = row
     return LedgerRow(
         version=version,
         ceiling=ceiling,
@@ -96,6 +96,7 @@ def read_ledger(row: Row) -> LedgerRow:
         dirty=bool(dirty),
         cleared_version=cleared_version,
         last_time=last_time,
+        time_ceiling=time_ceiling,
     )
 
 
@@ -109,6 +110,7 @@ def ledger_values(ledger: LedgerRow) -> Row:
         int(ledger.dirty),
         ledger.cleared_version,
         ledger.last_time,
+        ledger.time_ceiling,
     )
 
 

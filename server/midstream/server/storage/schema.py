@@ -131,7 +131,11 @@ CREATE TABLE attachments (
 CREATE INDEX messages_by_turn ON messages (session_no, turn_id, sequence) WHERE turn_id IS NOT NULL;
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS)
+_TIME_CEILING = """
+ALTER TABLE sessions ADD COLUMN time_ceiling INTEGER NOT NULL DEFAULT 0;
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

@@ -1,0 +1,39 @@
+"""The first frame of a client: what stands against it (SPEC 4.1). Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from midstream.protocol.errors import InvalidRequest, UnknownFrame
+from midstream.protocol.frames import Hello
+from midstream.protocol.limits import PROTOCOL_VERSION
+from midstream.server.connections.closing import CloseCode
+from midstream.server.connections.effects import Close
+
+if TYPE_CHECKING:
+    from midstream.protocol.codec import Codec
+    from midstream.protocol.limits import Limits
+
+
+def refusal(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Close | None:
+    """Return how a connection ends that begins so; None where it may go on.
+
+    Raises:
+        MalformedFrame: it is no frame.
+
+    """
+    limit = limits.hello_bytes
+    if len(data) > limit:
+        return Close(CloseCode.HELLO_EXPECTED, f"hello has {len(data)} bytes, hello_bytes is {limit}")
+    try:
+        hello = codec.decode_client_frame(data)
+    except (UnknownFrame, InvalidRequest) as error:
+        return Close(CloseCode.HELLO_EXPECTED, f"expected hello. {error.message}")
+    if not isinstance(hello, Hello):
+        return Close(CloseCode.HELLO_EXPECTED, "expected hello as the first frame")
+    if hello.version != PROTOCOL_VERSION:
+        reason = f"hello asks for version {hello.version}, this server speaks {PROTOCOL_VERSION}"
+        return Close(CloseCode.UNSUPPORTED_VERSION, reason)
+    if draining:
+        return Close(CloseCode.GOING_AWAY, "the server stops; come back later")
+    return None

@@ -23,7 +23,6 @@ from midstream.adapters.events import (
     ReasoningStarted,
     Refusal,
     StepBoundary,
-    StreamError,
     TextDelta,
     TextEnded,
     ToolFailed,
@@ -32,6 +31,7 @@ from midstream.adapters.events import (
     ToolOutput,
     ToolStarted,
 )
+from midstream.adapters.failures import CUT, told
 from midstream.adapters.plain import Plain, at, carried, items, mapping, text, whole
 from midstream.adapters.reader import Reader, usage
 
@@ -47,14 +47,12 @@ REASONS: dict[str, FinishReason] = {
     "refusal": "content-filter",
 }
 """Why the model stopped; what is not here (``pause_turn``) is ``other``."""
-PASSING = {"api_error", "overloaded_error", "rate_limit_error", "timeout_error"}
-"""Errors that may be gone when the request is sent again."""
 REPEATS = {"ping", "text", "input_json", "thinking", "signature", "citation"}
 """Events that say nothing new: of the helper, each repeats the event before it."""
 CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """What a delta appends, and the field that holds it."""
-CUT = "The provider began its message anew before the arguments of this call were complete."
+ANEW = "The provider began its message anew before the arguments of this call were complete."
 
 
 class AnthropicReader(Reader):
@@ -91,8 +89,7 @@ class AnthropicReader(Reader):
                 yield from self._close()
                 self._state = "ended"
             case "error":
-                code = text(event, "error", "type") or "error"
-                yield StreamError(code, text(event, "error", "message") or code, recoverable=code in PASSING)
+                yield told(event.get("error"))
                 self._state = "ended"
             case _:
                 if kind not in REPEATS:
@@ -102,13 +99,12 @@ class AnthropicReader(Reader):
         """Return an error where the stream ended before its message did."""
         said = list(self._close())
         if self._state == "open":
-            words = "The stream of Anthropic ended before its message was complete."
-            said.append(StreamError("stream_ended_early", words, recoverable=True))
+            said.append(CUT)
         return said
 
     def _begin(self, event: Plain) -> Iterator[Event]:
         if self._state != "idle":
-            yield from self._close(CUT)
+            yield from self._close(ANEW)
             yield StepBoundary()
         self._state = "open"
         self._usage = mapping(event, "message", "usage")

@@ -24,6 +24,7 @@ from midstream.adapters.events import (
     TextEnded,
     TextStarted,
 )
+from midstream.adapters.failures import CUT
 from midstream.adapters.google_calls import Calls
 from midstream.adapters.google_sources import Sources
 from midstream.adapters.plain import Plain, carried, items, mapping, text, whole
@@ -58,6 +59,8 @@ SHOWN_APART = {"groundingChunks", "retrievalMetadata"}
 """Of the grounding, what its ``data`` part leaves out: the chunks are sources."""
 TOO_BUSY = 429
 SERVER_ERRORS = 500
+STANDARD = str.maketrans("-_", "+/")
+"""From the alphabet of base64 that google-genai writes to that of the wire and of data URLs."""
 PARTS = {
     "text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse",
     "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "videoMetadata", "partMetadata",
@@ -109,8 +112,7 @@ class GoogleReader(Reader):
             called = self._finished.reason == "stop" and self._calls.waiting
             said.append(Finished("tool-calls", self._finished.raw_reason) if called else self._finished)
         elif self._state == "open":
-            words = "The stream of Gemini ended before its answer was complete."
-            said.append(StreamError("stream_ended_early", words, recoverable=True))
+            said.append(CUT)
         return said
 
     def _next(self, event: Plain) -> Iterator[Event]:
@@ -128,7 +130,7 @@ class GoogleReader(Reader):
     def _part(self, part: Plain) -> Iterator[Event]:
         for name in part.keys() - PARTS:
             self.skip(f"part:{name}")
-        signature = text(part, "thoughtSignature") or None
+        signature = text(part, "thoughtSignature").translate(STANDARD) or None
         thought = part.get("thought") is True
         if "text" in part or (signature and not self._calls.takes(part) and "inlineData" not in part):
             yield from self._text(text(part, "text"), signature, "reasoning" if thought else "text")
@@ -163,7 +165,8 @@ class GoogleReader(Reader):
             yield ended(name, self.metadata(**fields))
 
     def _file(self, part: Plain, signature: str | None) -> File:
-        metadata = self.metadata(thought_signature=signature)
+        kind = "inlineData" if "inlineData" in part else "fileData"
+        metadata = self.metadata(type=kind, thought_signature=signature)
         data = mapping(part, "inlineData")
         if data:
             media_type = text(data, "mimeType") or "application/octet-stream"
@@ -212,7 +215,3 @@ class GoogleReader(Reader):
         words = text(event, "error", "message") or code
         yield StreamError(code, words, recoverable=status == TOO_BUSY or status >= SERVER_ERRORS)
         self._state = "ended"
-
-
-STANDARD = str.maketrans("-_", "+/")
-"""From the alphabet of base64 that google-genai writes to that of data URLs."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from midstream.adapters import Fed
 from midstream.client import Client, Session, TurnHandle
 from midstream.server import (
     Action,
@@ -23,7 +24,7 @@ from midstream.server import (
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
 CLASSES = [
-    Turn, Step, TextStream, ToolCall, ToolOutcome, Action, Approval, Answers, Client, Session, TurnHandle
+    Turn, Step, TextStream, ToolCall, ToolOutcome, Action, Approval, Answers, Fed, Client, Session, TurnHandle
 ]  # fmt: skip
 
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from midstream.adapters.compose import COMPOSERS, Context, compose
-from midstream.adapters.compose.results import NO_ARGUMENTS, NO_RESULT, NOT_FINISHED
+from midstream.adapters.compose.results import (
+    ENDINGS,
+    MAY_HAVE_RUN,
+    NO_ARGUMENTS,
+    NO_RESULT,
+    NOT_FINISHED,
+    NOT_RUN,
+)
 from midstream.protocol.model import (
     ApprovalResponse,
     ContextPart,
@@ -22,6 +29,7 @@ from midstream.protocol.model import (
     TextPart,
     ToolPart,
 )
+from tests import specification
 from tests.adapters.compose.histories import HIDDEN, histories, only, said
 
 PLAIN = ["openai-chat", "openai-responses", "anthropic", "google"]
@@ -101,6 +109,9 @@ def test_a_summary_stands_before_what_follows_it(provider: str) -> None:
         (ToolPart(tool_call_id="c", tool_name="t", state="running", input={}, output="half"), "half"),
         (ToolPart(tool_call_id="c", tool_name="t", state="failed", input={}, error="No disk."), "No disk."),
         (ToolPart(tool_call_id="c", tool_name="t", state="failed", raw_input="{x", error="Bad."), "{x"),
+        (ToolPart(tool_call_id="c", tool_name="t", state="failed", error="turn_stopped"), NOT_RUN),
+        (ToolPart(tool_call_id="c", tool_name="t", state="failed", input=1, error="forked"), MAY_HAVE_RUN),
+        (ToolPart(tool_call_id="c", tool_name="t", state="failed", error=" "), "The call failed."),
         (ToolPart(tool_call_id="c", tool_name="t", state="completed", input={}, output="Done."), "Done."),
     ],
 )
@@ -156,3 +167,10 @@ def test_a_provider_that_is_not_known_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="no composer for 'nobody'; there are openai-chat, openai-responses"):
         compose([], "nobody")  # type: ignore[call-overload]  # that is the test
     assert set(PLAIN) < set(COMPOSERS)
+
+
+def test_every_word_that_a_call_ends_with_is_told_in_a_sentence() -> None:
+    """The words are the protocol's; a model has not read it."""
+    table = specification.text().split("### 8.4 ")[1].split("### 8.5 ")[0]
+    rows = [line.split("|") for line in table.splitlines() if "tool `error`" in line]
+    assert {row[1].strip(" `") for row in rows} == set(ENDINGS)

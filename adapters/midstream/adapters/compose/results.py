@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from midstream.protocol.values import Value
 
 DENIED = "A person denied this call."
+ENDINGS = {
+    "forked": "The conversation was copied before the call had a result.",
+    "runtime_interrupted": "The server was interrupted before the call had a result.",
+    "session_disposed": "The conversation was deleted before the call had a result.",
+    "step_abandoned": "The answer was given up and begun anew before the call had a result.",
+    "turn_completed": "The turn ended before the call had a result.",
+    "turn_failed": "The turn failed before the call had a result.",
+    "turn_stopped": "A person stopped the turn before the call had a result.",
+}
+"""What the words mean that a call which never ended has as its error (SPEC 8.4)."""
+NOT_RUN = "It was not run: its arguments were not complete."
+MAY_HAVE_RUN = "It may have been carried out all the same, or in part."
 NO_ARGUMENTS = "The call was cut off before its arguments were complete. It was not run."
 NO_RESULT = "The call has no result: the turn ended, or was stopped, before it was run."
 NOT_FINISHED = "The call did not finish: the turn ended, or was stopped, while it ran."
@@ -46,11 +58,17 @@ def result_of(part: ToolPart, response: ApprovalResponse | None = None) -> Resul
     return Result(failed=True, output="\n".join(_reasons(part)))
 
 
+def _failure(part: ToolPart) -> list[str]:
+    error = "" if part.error is UNSET else part.error
+    if error in ENDINGS:
+        return [ENDINGS[error], NOT_RUN if part.input is UNSET else MAY_HAVE_RUN]
+    unreadable = [] if part.raw_input is UNSET else [UNREADABLE, part.raw_input]
+    return [error if error.strip() else "The call failed.", *unreadable]
+
+
 def _reasons(part: ToolPart) -> list[str]:
     if part.state == "failed":
-        reasons = ["The call failed." if part.error is UNSET or not part.error.strip() else part.error]
-        if part.raw_input is not UNSET:
-            reasons += [UNREADABLE, part.raw_input]
+        reasons = _failure(part)
     elif part.state == "input-streaming":
         reasons = [NO_ARGUMENTS]
     else:

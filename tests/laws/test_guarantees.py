@@ -99,6 +99,7 @@ GUARANTEES: dict[str, list[str]] = {
     "G18": [f"{INPUT}::test_r24_a_stop_names_a_turn_that_has_ended_while_the_next_one_runs"],
     "G19": [
         f"{VIEWS}::test_g19_times_never_go_back",
+        f"{VIEWS}::test_g19_times_never_go_back_over_a_crash_that_loses_what_was_streamed_last",
         "tests/server/sessions/test_versions.py::test_server_time_never_goes_back",
     ],
     "G20": [f"{VIEWS}::test_g20_internal_messages_are_shown_to_nobody_else"],

@@ -269,6 +269,35 @@ async def test_g19_times_never_go_back(world: World) -> None:
     assert all(message.created_at <= message.updated_at for message in reader.replica.messages())
 
 
+@pytest.mark.parametrize("streams_s", [0.5, 4.0, 60.0])
+@in_world()
+async def test_g19_times_never_go_back_over_a_crash_that_loses_what_was_streamed_last(
+    world: World, streams_s: float
+) -> None:
+    """The text was seen with its time, and not stored; the clock is set back while the server is down."""
+    scene = await Scene.begin(world)
+    turn = await scene.turn()
+    reader = await scene.reader()
+    text = await text_of(await turn.step().__aenter__(), "It ")
+    for _ in range(4):
+        await pause(streams_s / 4)
+        await text.append("goes on ")
+        await pause()
+    message = reader.replica.messages()[-1]
+    assert message.updated_at - message.created_at >= streams_s * 900
+    await world.kill()
+    world.clock.skew_wall(-600_000)
+    await world.start()
+    await reader.rejoin(await world.line())
+    assert reader.replica.messages()[-1].updated_at >= message.updated_at
+    following = await (await world.line()).ask(
+        PromptResult, "prompt", session_id="s", message_id="next", parts=[{"type": "text", "text": "Hi"}]
+    )
+    await reader.line.until(lambda: following.turn_id in reader.replica.turns)
+    assert reader.replica.messages()[-1].created_at >= message.updated_at
+    await reader.prove()
+
+
 Quiet = Callable[[Scene], Awaitable[Reader]]
 
 

@@ -16,7 +16,8 @@ from midstream.protocol import calls
 from midstream.protocol.errors import Unavailable
 from midstream.protocol.model import ErrorPart, TextPart
 from midstream.server.sessions.broadcast import Broadcast
-from midstream.server.sessions.versions import CEILING_BLOCK
+from midstream.server.sessions.services import Settings
+from midstream.server.sessions.versions import CEILING_BLOCK, TIME_BLOCK_MS
 from midstream.server.storage import owner
 from tests.disk import Disk, Fault, broken_disk
 from tests.server.sessions.house import House, Street, in_simulation, parts_of, refusal
@@ -148,7 +149,7 @@ async def test_data_that_is_there_though_its_commit_failed_is_found_done(street:
 async def test_streaming_past_the_ceiling_waits_for_its_write_and_fails_with_it(street: Street) -> None:
     """Nothing above the stored ceiling is published, whatever becomes of the disk."""
     with broken_disk() as disk:
-        async with street.house(vfs=disk.name) as house:
+        async with street.house(vfs=disk.name, settings=Settings(tick_seconds=0.001)) as house:
             await house.create()
             recorder = await house.subscribe()
             turn = await house.begin()
@@ -158,11 +159,40 @@ async def test_streaming_past_the_ceiling_waits_for_its_write_and_fails_with_it(
             with failing(disk):
                 while not recorder.closed:
                     await text.append("x")
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.001)
             assert recorder.closed == RELOAD
             assert start + CEILING_BLOCK // 2 <= recorder.replica.version <= start + CEILING_BLOCK
             again = await house.resume(recorder)
             assert again.replica.version > start + CEILING_BLOCK // 2
+            await house.equal(again)
+
+
+@in_simulation
+async def test_streaming_past_the_ceiling_of_times_waits_for_its_write_and_fails_with_it(
+    street: Street,
+) -> None:
+    """However few versions that takes; and while the disk lives, it costs a write in some seconds."""
+    with broken_disk() as disk:
+        async with street.house(vfs=disk.name) as house:
+            await house.create()
+            recorder = await house.subscribe()
+            turn = await house.begin()
+            step = await turn.step().__aenter__()
+            text = await step.text().__aenter__()
+            for _ in range(60):
+                await text.append("x")
+                await asyncio.sleep(1)
+            assert not recorder.closed
+            last = street.clock.wall_ms()
+            with failing(disk):
+                while not recorder.closed:
+                    await text.append("x")
+                    await asyncio.sleep(1)
+            assert recorder.closed == RELOAD
+            shown = recorder.replica.messages()[-1].updated_at
+            assert last - TIME_BLOCK_MS <= shown <= last + TIME_BLOCK_MS
+            again = await house.resume(recorder)
+            assert again.replica.messages()[-1].updated_at >= shown
             await house.equal(again)
 
 

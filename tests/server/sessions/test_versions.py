@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec import structs
 
-from midstream.server.sessions.versions import CEILING_BLOCK, Versions
+from midstream.server.sessions.versions import CEILING_BLOCK, TIME_BLOCK_MS, Versions
 from midstream.server.storage.records import EpochEnd, LedgerRow
 from tests.server.sessions.pure_session import NOW, new_ledger
 
@@ -132,7 +132,24 @@ def test_server_time_never_goes_back() -> None:
     assert versions.stamp(NOW + 3) == NOW + 10
     row, _ = commit(versions)
     assert row.last_time == NOW + 10
-    assert load(row, generation=2).stamp(0) == NOW + 10
+    assert load(structs.replace(row, dirty=False), generation=2).stamp(0) == NOW + 10
+
+
+def test_after_a_crash_time_goes_on_at_its_ceiling_at_the_earliest() -> None:
+    """Up to there it may have been shown; beyond it nothing was published."""
+    versions = load(new_ledger())
+    row, _ = commit(versions)
+    ceiling = versions.last_time + TIME_BLOCK_MS
+    assert (row.time_ceiling, versions.room()) == (ceiling, CEILING_BLOCK)
+    versions.stamp(ceiling)
+    assert versions.room() == CEILING_BLOCK
+    versions.stamp(ceiling + 1)
+    assert versions.room() == 0
+    row, _ = versions.next_row(versions=0)
+    versions.committed(row, versions=0)
+    assert (row.time_ceiling, versions.room()) == (ceiling + 1 + TIME_BLOCK_MS, CEILING_BLOCK)
+    assert load(row, generation=2).stamp(0) == row.time_ceiling
+    assert load(row, generation=2).stamp(row.time_ceiling + 1) == row.time_ceiling + 1
 
 
 class Lives(RuleBasedStateMachine):
@@ -149,6 +166,7 @@ class Lives(RuleBasedStateMachine):
         self.generation = 1
         self.loads = 0
         self.published = 1
+        self.wall = self.shown = NOW
         self.seen = {"first": 1}
         self.committed = {"first": 1}
         self.unstored: set[str] = set()
@@ -161,6 +179,7 @@ class Lives(RuleBasedStateMachine):
         self.lost |= self.unstored
         self.unstored.clear()
         self.versions = load(self.stored, generation=self.generation, new_epoch=f"epoch {self.loads}")
+        self.versions.stamp(self.wall)
 
     def store(self, row: LedgerRow, ended: EpochEnd | None) -> None:
         """Let a write reach the disk."""
@@ -178,6 +197,9 @@ class Lives(RuleBasedStateMachine):
         assert self.stored.dirty, "published without a mark"
         assert epoch not in self.lost, "an epoch goes on that lost something"
         assert epoch not in self.ends, "an epoch goes on after its end"
+        assert self.versions.last_time >= self.shown, "time went back"
+        assert self.versions.last_time <= self.stored.time_ceiling, "a time above the stored ceiling"
+        self.shown = self.versions.last_time
         self.published = version
         self.seen[epoch] = version
 
@@ -185,6 +207,12 @@ class Lives(RuleBasedStateMachine):
         """Store what was streamed: only a session in which nothing is open is unloaded."""
         if self.versions.epoch in self.unstored:
             self.commit(clear=False)
+
+    @rule(ms=st.sampled_from([-600_000, -1, 1, 1_000, TIME_BLOCK_MS, 600_000]))
+    def time_passes(self, ms: int) -> None:
+        """The wall moves, also back; what is published next is stamped with it."""
+        self.wall += ms
+        self.versions.stamp(self.wall)
 
     @rule(clear=st.booleans())
     def commit(self, clear: bool) -> None:  # noqa: FBT001  # drawn by Hypothesis
@@ -257,6 +285,7 @@ class Lives(RuleBasedStateMachine):
         """And says no more is stored than is."""
         assert self.versions.published >= self.published
         assert self.versions.durable <= self.versions.published
+        assert self.versions.last_time >= self.shown
 
     @invariant()
     def an_ended_epoch_covers_what_was_published_in_it(self) -> None:

@@ -1,8 +1,8 @@
 """The one number of a session: who gives it, how far it may go, and which epoch it lies in (SPEC 2, 9).
 
 Nothing above the stored ceiling is published, so after a crash the ceiling is above all that any
-client has seen; times have a ceiling likewise. An epoch names one unbroken life of the live state; it changes when versions could
-otherwise mean two things.
+client has seen; times have a ceiling likewise. An epoch names one unbroken life of the live state; it
+changes when versions could otherwise mean two things.
 """
 
 from __future__ import annotations

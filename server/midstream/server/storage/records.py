@@ -90,6 +90,10 @@ class AttachmentRow(msgspec.Struct, frozen=True, kw_only=True):
     """The last of its agent's writes that is on disk."""
     worker: str
     """The name of the worker that attached last."""
+    instance: str = ""
+    """The life of its process."""
+    outcomes: bytes = b""
+    """What came of its newest writes (:mod:`midstream.server.sessions.outcomes`)."""
 
 
 class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,7 +126,9 @@ CREATE TABLE attachments (
     turn_id TEXT NOT NULL,
     generation INTEGER NOT NULL,
     n INTEGER NOT NULL,
-    worker TEXT NOT NULL
+    worker TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    outcomes BLOB NOT NULL
 ) STRICT;
 CREATE INDEX messages_by_turn ON messages (session_no, turn_id, sequence) WHERE turn_id IS NOT NULL;
 """

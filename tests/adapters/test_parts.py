@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from midstream.adapters import Fed, Reader
+from midstream.adapters import Fed, Reader, feed
 from midstream.adapters.events import (
     ApprovalRequested,
     Data,
@@ -29,9 +29,10 @@ from midstream.adapters.events import (
     ToolStarted,
     UrlSource,
 )
+from midstream.adapters.kept import KeptParts
 from midstream.adapters.plain import Plain
 from midstream.agents import TurnFailed
-from tests.adapters.memory import fed_in_memory, words_of
+from tests.adapters.memory import fed_in_memory, plain_parts, words_of
 
 
 class Echo(Reader):
@@ -232,3 +233,17 @@ async def test_an_error_ends_what_is_open_and_is_written_once() -> None:
         fed.raise_for_error()
     assert (failed.value.failure.code, failed.value.failure.message) == ("code", "words")
     assert failed.value.recoverable
+
+
+async def test_a_reader_that_goes_on_tells_only_what_is_still_to_be_run() -> None:
+    """What the agent ran between two streams is done, and an output that comes for it does no harm."""
+    kept, reader = KeptParts(), Echo()
+    step = kept.step()
+    calls = [ToolStarted(name, name, "f", input={}) for name in "ab"]
+    first = await feed(step, calls, reader=reader)
+    await first.calls[0].complete("mine")
+    second = await feed(step, [ToolOutput("a", "late"), ToolFailed("a", "late")], reader=reader)
+    assert [call.tool_call_id for call in second.calls] == ["b"]
+    third = await feed(step, [ToolOutput("b", "its")], reader=reader)
+    assert third.calls == []
+    assert [part["output"] for part in plain_parts(kept)] == ["mine", "its"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
@@ -24,15 +24,12 @@ NO_JSON = "The arguments of this call are no JSON that can be read."
 
 
 class Call:
-    """A tool call, from its first character to its outcome."""
+    """A tool call, from its first character to its outcome, whoever of stream and agent moves it."""
 
     def __init__(self, call: ToolCall, event: ToolStarted) -> None:
         """Made by :meth:`start`."""
         self._call = call
         self._provider_executed = event.provider_executed
-        self._state: Literal["streaming", "ready", "running", "ended"] = (
-            "streaming" if event.input is UNSET else "ready"
-        )
         self._metadata = event.metadata
         self._pieces: list[str] = []
         self._join = Halves()
@@ -56,7 +53,7 @@ class Call:
     async def append_input(self, text: str) -> None:
         """Append to the arguments."""
         whole = self._join.feed(text)
-        if whole and self._state == "streaming":
+        if whole and self._call.state == "input-streaming":
             self._pieces.append(whole)
             await self._call.append_input(whole)
 
@@ -67,7 +64,7 @@ class Call:
         metadata: ProviderMetadata | None = None,
     ) -> None:
         """The arguments are complete; where they are no JSON the call fails, and keeps them as they are."""
-        if self._state != "streaming":
+        if self._call.state != "input-streaming":
             return
         if input is UNSET and raw_input is None:
             words = "".join(self._pieces)
@@ -76,10 +73,8 @@ class Call:
         whole = merged(self._metadata, metadata) if metadata else None
         if raw_input is None:
             await self._call.ready(carried(input), call_provider_metadata=whole)
-            self._state = "ready"
             return
         await self._call.ready(raw_input=unicode(raw_input), call_provider_metadata=whole)
-        self._state = "ready"
         self._invalid = True
         await self.fail(NO_JSON)
 
@@ -87,46 +82,42 @@ class Call:
         """The tool executes; also one that was announced before, and has been approved since."""
         await self.ready()
         was_asked, self.approval_id = self.approval_id is not None, None
-        if self._state == "ready":
+        if self._call.state == "ready":
             await self._call.run()
-            self._state = "running"
-        elif self._state == "running" and was_asked:
+        elif self._call.state == "running" and was_asked:
             with contextlib.suppress(IllegalTransition):  # it runs still: the agent decided without a person
                 await self._call.run()
 
     async def output(self, output: Value, metadata: ProviderMetadata | None, *, preliminary: bool) -> None:
         """Show an output, or end the call with it."""
         await self.ready()
-        if self._state == "ended":
+        if self.has_ended:
             return
         if preliminary:
             await self._call.progress(output)
-            self._state = "running"
         else:
             await self._call.complete(output, provider_metadata=metadata)
-            self._state = "ended"
 
     async def fail(self, error: str) -> None:
         """End the call with what went wrong."""
-        if self._state != "ended":
+        if not self.has_ended:
             await self._call.fail(unicode(error))
-            self._state = "ended"
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing can change it any more."""
-        return self._state == "ended"
+        return self._call.state in {"completed", "failed"}
 
     async def cut(self) -> None:
         """No more arguments come: a call that still waits for some has failed."""
-        if self._state == "streaming":
+        if self._call.state == "input-streaming":
             await self.fail(CUT)
 
     def tell(self, fed: Fed) -> None:
         """Say what the agent has to do about it."""
         if self._invalid:
             fed.invalid_calls.append(self._call)
-        elif self.approval_id is not None and self._state != "ended":
+        elif self.approval_id is not None and not self.has_ended:
             fed.approvals.append((self._call, self.approval_id))
-        elif self._state == "ready" and not self._provider_executed:
+        elif self._call.state == "ready" and not self._provider_executed:
             fed.calls.append(self._call)

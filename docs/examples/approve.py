@@ -1,5 +1,7 @@
 import asyncio
+from contextlib import suppress
 
+from midstream.protocol.values import Value
 from midstream.server import Server, Turn
 
 
@@ -10,7 +12,11 @@ async def agent(turn: Turn) -> None:
                 await text.append(word)
         call = await step.tool("delete_file", input={"path": "a.txt"})
     answer = await turn.ask_approval(call, title="Delete a.txt?")
-    await (call.complete({"deleted": True}) if answer.approved else call.fail("denied"))
+    await (call.execute(delete_file) if answer.approved else call.fail("denied"))
+
+
+async def delete_file(given: Value) -> Value:
+    return {"deleted": given}  # a real tool deletes here: once, whoever approves how often
 
 
 async def main() -> None:
@@ -19,4 +25,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with suppress(KeyboardInterrupt):  # Ctrl-C
+        asyncio.run(main())

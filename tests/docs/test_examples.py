@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import re
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -49,9 +50,14 @@ def free_port() -> int:
 
 
 @pytest.fixture
-async def readme_server(tmp_path: Path) -> AsyncIterator[str]:
-    """Run the README's example as it is written, but for the port; give its URL."""
-    port = free_port()
+def port() -> int:
+    """Give a port that nobody listens on."""
+    return free_port()
+
+
+@pytest.fixture
+async def readme_process(tmp_path: Path, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run the README's example as it is written, but for the port; give its process, which listens."""
     source = (EXAMPLES / "approve.py").read_text().replace("8787", str(port))
     (tmp_path / "approve.py").write_text(source)
     process = await asyncio.create_subprocess_exec(
@@ -60,9 +66,17 @@ async def readme_server(tmp_path: Path) -> AsyncIterator[str]:
     assert process.stderr is not None
     while b"listening" not in await process.stderr.readline():
         assert process.returncode is None
-    yield f"ws://127.0.0.1:{port}"
-    process.terminate()
+    yield process
+    if process.returncode is None:
+        process.terminate()
     await process.communicate()
+
+
+@pytest.fixture
+def readme_server(readme_process: asyncio.subprocess.Process, port: int) -> str:
+    """Give the URL of the README's example, which runs."""
+    assert readme_process.returncode is None
+    return f"ws://127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -90,6 +104,15 @@ async def test_the_readmes_example_answers_asks_and_obeys(readme_server: str) ->
         assert (await turn.finished()).state == "completed"
         assert [part.text for part in parts_of(session.messages, TextPart)] == ["Hi", "Hello! You said: Hi"]
         assert [part.error for part in parts_of(session.messages, ToolPart)] == ["denied"]
+
+
+async def test_the_readmes_example_ends_quietly_at_ctrl_c(readme_process: asyncio.subprocess.Process) -> None:
+    """Whoever stops it sees what the server says, and no traceback."""
+    readme_process.send_signal(signal.SIGINT)
+    _, said = await readme_process.communicate()
+    assert b"stopped" in said
+    assert b"Traceback" not in said
+    assert readme_process.returncode == 0
 
 
 async def test_the_client_example_prints_the_answer_and_approves(readme_server: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from midstream.protocol.agent_calls import AttachParams, AttachResult
 from midstream.protocol.agents import AddPart, Ask, EndStep, EndText, EndTurn, MoveTool, Write
+from midstream.protocol.errors import Refused
 from midstream.protocol.frames import Ack, Append, Detached, Offer, PartHandle, WriteFrame
 from midstream.protocol.model import InteractionRequest, TextPart, ToolPart
 from midstream.server.sessions.offers import RemoteAgents
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import msgspec
     from msgspec import UnsetType
 
+    from midstream.protocol.model import Message
     from midstream.server.sessions.commands import TakesWrites
     from tests.server.sessions.house import House
 
@@ -196,3 +198,29 @@ def remote_agents(**settings: float) -> RemoteAgents:
         takeover_seconds=times["takeover_seconds"],
         window_bytes=int(settings.get("window_bytes", 256 * 1024)),
     )
+
+
+async def begin(house: House, agents: RemoteAgents, link: Link) -> Remote:
+    """Create the session, prompt, and attach to the turn."""
+    await house.create()
+    agents.register(link, 1)
+    turn_id = (await house.prompt("a")).turn_id
+    assert isinstance(turn_id, str)
+    return await Remote.attach(house, link, turn_id)
+
+
+def texts(messages: list[Message]) -> list[str]:
+    """The texts of the agent, in order."""
+    return [
+        part.text
+        for message in messages
+        if message.role == "agent"
+        for part in message.parts
+        if isinstance(part, TextPart)
+    ]
+
+
+def reason(error: object) -> object:
+    """The word that says why something was refused."""
+    assert isinstance(error, Refused)
+    return error.details["reason"]

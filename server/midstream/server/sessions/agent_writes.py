@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -22,13 +22,14 @@ from midstream.protocol.agents import (
     ReportError,
     SetPhase,
     WriteResult,
-    check_added,
+    check_write,
 )
 from midstream.protocol.errors import IllegalTransition, InvalidRequest
 from midstream.protocol.live import can_append
 from midstream.protocol.model import (
     ActionPart,
     ErrorPart,
+    InteractionPart,
     ReasoningPart,
     TextPart,
     ToolPart,
@@ -92,6 +93,7 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
         MidstreamError: the write is refused; the draft is to be dropped.
 
     """
+    check_write(write)
     match write:
         case BeginStep():
             draft.set_phase("waiting-model")
@@ -130,7 +132,6 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
 
 def _add_part(draft: Draft, turn: Turn, write: AddPart, places: Places) -> None:
     part = write.part
-    check_added(part)
     if places.has(part.part_id):
         raise InvalidRequest("part.part_id", f"{part.part_id!r} is the id of another part of this turn")
     if isinstance(part, ActionPart):
@@ -158,8 +159,12 @@ def _report_error(draft: Draft, turn: Turn, write: ReportError) -> None:
 
 
 def _end_text(draft: Draft, write: EndText, places: Places) -> None:
+    if not places.has(write.part_id):
+        return  # it was dropped with its step, which a server that started since does not know
     place = places.of(write.part_id)
-    part = cast("TextPart | ReasoningPart | None", draft.part_if(place))
+    part = draft.part_if(place)
+    if part is not None and not isinstance(part, (TextPart, ReasoningPart)):
+        raise InvalidRequest("part_id", f"{write.part_id!r} is no text or reasoning part")
     if part is not None and is_open(part):
         metadata = part.provider_metadata if write.provider_metadata is UNSET else write.provider_metadata
         draft.put_part(place.message, structs.replace(part, state="done", provider_metadata=metadata))
@@ -189,6 +194,10 @@ def _change_action(draft: Draft, write: ChangeAction, places: Places) -> None:
 
 
 def _ask(draft: Draft, turn: Turn, write: Ask, places: Places) -> None:
+    for sequence in draft.open_sequences():
+        for part in draft.peek(sequence):
+            if isinstance(part, InteractionPart) and part.interaction_id == write.interaction_id:
+                raise InvalidRequest("interaction_id", f"{write.interaction_id!r} was asked already")
     request = write.request
     if write.expires_in_ms is not UNSET:
         request = structs.replace(request, expires_at=draft.now + write.expires_in_ms)

@@ -18,6 +18,7 @@ from midstream.server.storage import rows
 
 if TYPE_CHECKING:
     from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import Message
     from midstream.protocol.model import Turn as TurnEntity
     from midstream.server.sessions.commands import WorkerLink
@@ -38,6 +39,9 @@ class _TaskRun:
     def mark(self) -> AttachmentRow | None:
         return None
 
+    def stored(self, mark: AttachmentRow) -> None:
+        pass
+
     def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
         del mark
         self._writer.settle(finished)
@@ -45,7 +49,7 @@ class _TaskRun:
     def ending(self) -> None:
         self._task = None
 
-    def over(self, code: str) -> None:
+    def over(self, code: DetachCode) -> None:
         del code
         self._writer.over()
         if self._task is not None:

@@ -10,14 +10,30 @@ import structlog
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.agents import NOTHING
-from midstream.protocol.errors import InternalError, InvalidRequest, MidstreamError, Unavailable
-from midstream.protocol.frames import Ack, Append, Detached, PartHandle, WriteFrame, WriteRefused, Wrote
+from midstream.protocol.errors import (
+    InternalError,
+    InvalidRequest,
+    LimitExceeded,
+    MidstreamError,
+    Unavailable,
+)
+from midstream.protocol.frames import (
+    Ack,
+    Append,
+    Detached,
+    ErrorFrame,
+    PartHandle,
+    WriteFrame,
+    WriteRefused,
+    Wrote,
+)
+from midstream.server.sessions.outcomes import Outcome
 
 if TYPE_CHECKING:
     from msgspec import Struct
 
     from midstream.protocol.agents import Write
-    from midstream.protocol.frames import WorkerFrame
+    from midstream.protocol.frames import DetachCode, WorkerFrame
     from midstream.server.sessions.commands import BadWrite, WorkerLink
     from midstream.server.sessions.remote import RemoteRun
 
@@ -34,7 +50,9 @@ class Attachment:
     reader: what has to wait is queued, within the worker's window.
     """
 
-    def __init__(self, run: RemoteRun, link: WorkerLink, *, next_n: int, window_bytes: int) -> None:
+    def __init__(
+        self, run: RemoteRun, link: WorkerLink, *, next_n: int, window_bytes: int, most_handles: int
+    ) -> None:
         """Begin to take frames numbered from ``next_n``."""
         self.link = link
         self.channel = link.open(self)
@@ -42,6 +60,7 @@ class Attachment:
         self._next = next_n
         self._bound = window_bytes * _SLACK
         self._handles: dict[int, str] = {}
+        self._most_handles = most_handles
         self._waiting: deque[tuple[Append | WriteFrame | BadWrite, int]] = deque()
         self._bytes = 0
         self._busy = False
@@ -62,13 +81,14 @@ class Attachment:
         if self._over:
             return
         if isinstance(frame, PartHandle):
-            self._handles[frame.handle] = frame.part_id
+            self._name(frame)
             return
         if frame.n != self._next:
             if frame.n > self._next:
                 self.detach("gap")
             return  # else it was taken before
         self._next += 1
+        self._run.outcomes.took(size)
         if isinstance(frame, Append) and not (self._busy or self._waiting):
             self._append(frame)
             self._wake.set()
@@ -88,12 +108,22 @@ class Attachment:
         """Learn that the worker gives the turn up to others, after what it has sent."""
         self._leave(given_up=True)
 
+    def _name(self, frame: PartHandle) -> None:
+        if frame.handle not in self._handles and len(self._handles) >= self._most_handles:
+            error = LimitExceeded("parts", self._most_handles, len(self._handles) + 1)
+            self.send(ErrorFrame(None, error.info()))
+        else:
+            self._handles[frame.handle] = frame.part_id
+
     # What the run calls
 
-    def detach(self, code: str) -> None:
-        """End it, and tell the worker why."""
+    def detach(self, code: DetachCode) -> None:
+        """End it, and tell the worker what was taken, and why."""
         if self._over:
             return
+        if code == "ended":
+            self._done = self._run.applied
+        self.acknowledge()
         self._end()
         self.send(Detached(self.channel, code))
         self._run.lost(self)
@@ -168,8 +198,7 @@ class Attachment:
             await self._write(frame.n, frame.write)
         else:
             self._run.applied = self._done = frame.n
-            self._run.outcomes.append((frame.n, frame.error.info()))
-            self._refuse(frame.n, frame.error)
+            self._refuse(frame.n, frame.error, kept=False)
 
     def _append(self, frame: Append) -> None:
         self._run.applied = self._done = frame.n
@@ -178,8 +207,7 @@ class Attachment:
         except TurnEnded:
             self.detach("ended")
         except MidstreamError as error:
-            self._run.outcomes.append((frame.n, error.info()))
-            self._refuse(frame.n, error)
+            self._refuse(frame.n, error, kept=False)
 
     def _part_id(self, handle: int) -> str:
         part_id = self._handles.get(handle)
@@ -202,7 +230,9 @@ class Attachment:
                 self.send(Wrote(self.channel, n, result))
         self._done = n
 
-    def _refuse(self, n: int, error: MidstreamError) -> None:
+    def _refuse(self, n: int, error: MidstreamError, *, kept: bool = True) -> None:
+        if not kept:
+            self._run.outcomes.add(Outcome(n, error=error.info()))
         self.send(WriteRefused(self.channel, n, error.info()))
         if self.link.is_behind:
             self.detach("overloaded")

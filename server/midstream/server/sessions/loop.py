@@ -18,7 +18,8 @@ import structlog
 from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Overloaded, Unavailable
 from midstream.server.sessions.calls import handler
 from midstream.server.sessions.commands import Command, Subscriber
-from midstream.server.sessions.state import LoadedState, load
+from midstream.server.sessions.loading import load
+from midstream.server.sessions.state import LoadedState
 from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
 
 if TYPE_CHECKING:

@@ -111,8 +111,6 @@ class RemoteAgents:
 
     def may_take(self, run: RemoteRun, link: WorkerLink) -> bool:
         """Say whether a worker may take a turn that another attachment has held."""
-        if run.is_begun and not link.resumes and link.instance != run.instance:
-            return False
         return link.name == run.holder or run.turn_id in self._free
 
     def fail(self, run: RemoteRun, failing: Coroutine[None, None, None]) -> None:
@@ -182,7 +180,9 @@ class RemoteAgents:
     def _wants(self, link: WorkerLink, run: RemoteRun) -> bool:
         if link.is_behind:
             return False
-        return run.generation == 0 or self.may_take(run, link)
+        if run.generation == 0:
+            return True
+        return self.may_take(run, link) and (link.resumes or not run.is_begun)
 
     def _next(self, turn_id: str) -> None:
         """Let the offer of a turn pass to the next worker; when all were asked, begin anew."""

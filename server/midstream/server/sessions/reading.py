@@ -133,6 +133,13 @@ class Reading:
             raise RuntimeError(message)
         return rows.whole_message(found)
 
+    async def finished_messages(self, first: int, count: int) -> list[Message]:
+        """Return messages that nothing changes any more, by their sequences."""
+        read = self._span(first, first + count - 1)
+        return await self._database.read(
+            lambda connection: [rows.whole_message(one) for one in read(connection)]
+        )
+
     async def input(self, message_id: str) -> tuple[InputRow | None, bool]:
         """Return the accepted input of this id, and whether any message has the id."""
         return await self._database.read(

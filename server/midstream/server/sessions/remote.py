@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,12 +10,13 @@ from msgspec import UNSET
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.agent_calls import AttachResult
-from midstream.protocol.agents import NOTHING, WriteResult
-from midstream.protocol.errors import ErrorInfo, MidstreamError, Refused, Unavailable
+from midstream.protocol.agents import WriteResult, is_stored
+from midstream.protocol.errors import MidstreamError, Refused, Unavailable
 from midstream.protocol.frames import Answered, InputsWaiting
 from midstream.protocol.model import InteractionPart, TurnFailure
 from midstream.server.sessions import turns
 from midstream.server.sessions.attachment import Attachment
+from midstream.server.sessions.outcomes import Outcome, Outcomes
 from midstream.server.sessions.writer import TurnWriter
 from midstream.server.storage.records import AttachmentRow
 
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 
     from midstream.protocol.agent_calls import AttachParams
     from midstream.protocol.agents import Write
+    from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import Message
     from midstream.server.sessions.commands import WorkerLink
+    from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.offers import RemoteAgents
     from midstream.server.sessions.projection import FinishedDraft
     from midstream.server.sessions.state import LoadedState
 
 log = structlog.get_logger("midstream.agent")
-OUTCOMES = 256
-"""Results and refusals of a turn that are kept for a worker that did not hear of them. It waits for what has
-a result, so more than a handful are never wanted."""
 NO_AGENT = TurnFailure(code="no_agent", message="No agent took the turn in time.")
 AGENT_LOST = TurnFailure(code="agent_lost", message="The agent was lost, and did not come back in time.")
 
@@ -64,11 +63,11 @@ class RemoteRun:
         """The last write that is on disk."""
         self.holder = kept.worker if kept else ""
         """The name of the worker that attached last."""
-        self.instance = ""
-        """The life of its process, as far as this process knows."""
+        self.instance = kept.instance if kept else ""
+        """The life of its process."""
         self.given_up = False
         """Whether the holder gave it up to others."""
-        self.outcomes: deque[tuple[int, WriteResult | ErrorInfo]] = deque(maxlen=OUTCOMES)
+        self.outcomes = Outcomes(kept.outcomes if kept else b"", window_bytes=agents.window_bytes)
         self.attachment: Attachment | None = None
         self._agents = agents
         self._state = state
@@ -88,13 +87,22 @@ class RemoteRun:
     def mark(self) -> AttachmentRow:
         """Return how far the agent's writes have come."""
         return AttachmentRow(
-            turn_id=self.turn_id, generation=self.generation, n=self.applied, worker=self.holder
+            turn_id=self.turn_id,
+            generation=self.generation,
+            n=self.applied,
+            worker=self.holder,
+            instance=self.instance,
+            outcomes=self.outcomes.encoded(),
         )
+
+    def stored(self, mark: AttachmentRow) -> None:
+        """Note that all is on disk up to a mark."""
+        self.durable = max(self.durable, mark.n)
 
     def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
         """Tell the worker what it waits for."""
         if mark is not None:
-            self.durable = max(self.durable, mark.n)
+            self.stored(mark)
         attachment = self.attachment
         if attachment is None:
             return
@@ -109,7 +117,7 @@ class RemoteRun:
     def ending(self) -> None:
         """Nothing: a worker learns by its attachment's end that its turn has ended."""
 
-    def over(self, code: str) -> None:
+    def over(self, code: DetachCode) -> None:
         """Let the worker go: the turn has ended, or this process does not run it any more."""
         self._over = True
         self._disarm()
@@ -125,16 +133,16 @@ class RemoteRun:
             Refused: another worker has it, or may still come back for it.
 
         """
-        given = None if params.generation is UNSET else params.generation
-        if given is not None and given < self.generation:
-            raise Refused("fenced", "Another worker holds the turn since. Stop its agent here.")
-        if not self._may_attach(link, given):
-            raise Refused("turn_taken", "Another worker holds the turn, or may still come back for it.")
-        mark = AttachmentRow(
-            turn_id=self.turn_id, generation=self.generation + 1, n=self.durable, worker=link.name
+        self._check_holder(link, None if params.generation is UNSET else params.generation)
+        before, self.attachment = self.attachment, None
+        if before is not None:
+            before.detach("fenced")
+        self._disarm()
+        # what was taken is stored too: a new holder could not send again what the one before had written
+        await self._state.keep(
+            {"generation": self.generation + 1, "worker": link.name, "instance": link.instance}
         )
-        await self._state.keep(mark)
-        return await self._attached(self._hold(link, mark), params.waiting)
+        return await self._attached(self._hold(link), params.waiting)
 
     # What an attachment calls
 
@@ -158,15 +166,22 @@ class RemoteRun:
                 raise TurnEnded
             self.applied = n
             try:
-                result = await self._writer.carry_out(state, write)
+                result = await self._writer.carry_out(state, write, decided=decided)
             except Unavailable:
                 raise
             except MidstreamError as error:
-                self.outcomes.append((n, error.info()))
+                self.outcomes.add(Outcome(n, error=error.info()))
+                await self._keep_answer(n, write)
                 raise
-            if result != NOTHING:
-                self.outcomes.append((n, result))
+            await self._keep_answer(n, write)
             return result
+
+        def decided(draft: Draft, result: WriteResult, sequences: list[int]) -> None:
+            if sequences:
+                self.outcomes.add(Outcome(n, sequences[0], len(sequences)))
+            elif result.undone is not UNSET:
+                self.outcomes.add(Outcome(n, undone=result.undone))
+            draft.mark = self.mark()
 
         return await self._state.loop.perform(work)
 
@@ -189,20 +204,28 @@ class RemoteRun:
 
     # The rest
 
-    def _may_attach(self, link: WorkerLink, generation: int | None) -> bool:
-        if self.generation in (0, generation):
-            return True
-        return self.attachment is None and self._agents.may_take(self, link)
+    async def _keep_answer(self, n: int, write: Write) -> None:
+        """Store the number of a write whose answer must stay true, though it changed nothing."""
+        if is_stored(write) and self.durable < n and self.is_running():
+            await self._state.keep()
 
-    def _hold(self, link: WorkerLink, mark: AttachmentRow) -> Attachment:
-        before, self.attachment = self.attachment, None
-        if before is not None:
-            before.detach("fenced")
-        self._disarm()
-        self.generation = mark.generation
+    def _check_holder(self, link: WorkerLink, generation: int | None) -> None:
+        if self.generation == 0 or link.instance == self.instance:
+            return
+        if generation is not None and generation != self.generation:
+            raise Refused("fenced", "Another worker has attached to the turn since. Stop its agent here.")
+        if self.attachment is not None or not self._agents.may_take(self, link):
+            raise Refused("turn_taken", "Another worker holds the turn, or may still come back for it.")
+
+    def _hold(self, link: WorkerLink) -> Attachment:
+        self.generation += 1
         self.holder, self.instance, self.given_up = link.name, link.instance, False
         attachment = self.attachment = Attachment(
-            self, link, next_n=self.applied + 1, window_bytes=self._agents.window_bytes
+            self,
+            link,
+            next_n=self.applied + 1,
+            window_bytes=self._agents.window_bytes,
+            most_handles=self._state.limits.parts,
         )
         self._inputs = turns.absorbable(self._state.projection.queue)
         self._agents.held(self)
@@ -213,7 +236,7 @@ class RemoteRun:
         state = self._state
         turn = state.projection.turn
         if turn is None:
-            raise TurnEnded
+            raise Refused("turn_ended", f"Turn {self.turn_id!r} does not run. Stop its agent.")
         if self._prompt is None:
             self._prompt = await state.reading.prompt(self.turn_id)
         messages = [
@@ -232,7 +255,7 @@ class RemoteRun:
                 part = await state.reading.closed_interaction(interaction_id)
                 if part is not None:
                     asked[interaction_id] = part
-        results = [(n, one) for n, one in self.outcomes if isinstance(one, WriteResult)]
+        newest = self.outcomes.newest()
         return AttachResult(
             channel=attachment.channel,
             generation=self.generation,
@@ -245,9 +268,14 @@ class RemoteRun:
             messages=messages,
             interactions=list(asked.values()),
             inputs=self._inputs,
-            results=results,
-            refused=[(n, one) for n, one in self.outcomes if isinstance(one, ErrorInfo)],
+            results=[(one.n, await self._result(one)) for one in newest if one.error is None],
+            refused=[(one.n, one.error) for one in newest if one.error is not None],
         )
+
+    async def _result(self, outcome: Outcome) -> WriteResult:
+        if outcome.undone is not None:
+            return WriteResult(undone=outcome.undone)
+        return WriteResult(messages=await self._state.reading.finished_messages(outcome.first, outcome.count))
 
     def _answered(self, finished: FinishedDraft) -> list[InteractionPart]:
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import msgspec
 import structlog
@@ -19,6 +19,7 @@ from midstream.server.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import Message, Turn
     from midstream.server.sessions.commands import WorkerLink
     from midstream.server.sessions.projection import FinishedDraft
@@ -28,11 +29,23 @@ if TYPE_CHECKING:
 log = structlog.get_logger("midstream.storage")
 
 
+class Holder(TypedDict):
+    """Who holds a remote agent's turn."""
+
+    generation: int
+    worker: str
+    instance: str
+
+
 class Run(Protocol):
     """One turn's run, as its session sees it. Nothing here awaits but :meth:`attach`."""
 
     def mark(self) -> AttachmentRow | None:
         """Return how far a remote agent's writes have come; None for an agent in this process."""
+        ...
+
+    def stored(self, mark: AttachmentRow) -> None:
+        """Learn that the agent's writes are on disk up to a mark."""
         ...
 
     def committed(self, mark: AttachmentRow | None, finished: FinishedDraft) -> None:
@@ -43,7 +56,7 @@ class Run(Protocol):
         """Learn that the agent is about to end the turn by itself."""
         ...
 
-    def over(self, code: str) -> None:
+    def over(self, code: DetachCode) -> None:
         """Stop: the turn has ended (``ended``), or this process does not run it any more (``reload``)."""
         ...
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from msgspec import UNSET
+from msgspec import structs
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.errors import IllegalTransition, LimitExceeded, Refused
@@ -24,12 +24,14 @@ from midstream.server.storage.records import SessionWrite
 
 if TYPE_CHECKING:
     from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.frames import DetachCode
+    from midstream.protocol.limits import Limits
     from midstream.server.inputs import InputPolicy
     from midstream.server.sessions.commands import Subscriber, WorkerLink
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.projection import FinishedDraft, Place
-    from midstream.server.sessions.services import Run, Services
-    from midstream.server.storage.records import AttachmentRow, LoadedSession
+    from midstream.server.sessions.services import Holder, Run, Services
+    from midstream.server.storage.records import LoadedSession
 
 log = structlog.get_logger("midstream.session")
 
@@ -238,7 +240,7 @@ class LoadedState:
         kept, self._kept = self._kept, None
         self._run = self._services.agents.start(self, running, next(prompts, None), kept)
 
-    def cut_off(self, code: str = "ended") -> None:
+    def cut_off(self, code: DetachCode = "ended") -> None:
         """Stop the agent, and drop what it streamed and was not published.
 
         ``code`` says whether the turn has ended, or goes on elsewhere (``reload``).
@@ -249,6 +251,11 @@ class LoadedState:
         run, self._run = self._run, None
         if run is not None:
             run.over(code)
+
+    @property
+    def limits(self) -> Limits:
+        """The server's limits."""
+        return self._services.settings.limits
 
     def new_id(self, kind: str) -> str:
         """Return a new id."""
@@ -271,17 +278,27 @@ class LoadedState:
 
         """
         if self._run is None or not self.runs(params.turn_id):
-            raise Refused("turn_ended", f"Turn {params.turn_id!r} does not run any more. Stop its agent.")
+            raise Refused("turn_ended", f"Turn {params.turn_id!r} does not run. Stop its agent.")
         await self.flush()
         return await self._run.attach(link, params)
 
-    async def keep(self, mark: AttachmentRow) -> None:
-        """Store how far a remote agent has come, where nothing else is to be stored."""
+    async def keep(self, holder: Holder | None = None) -> None:
+        """Store everything that was taken of a remote agent, and who holds its turn, if that changes."""
+        draft = await self.draft()
+        if self._run is None or draft.mark is None:
+            return
+        if holder is not None:
+            draft.mark = structs.replace(draft.mark, **holder)
+        draft.take_unstored()
+        if not draft.is_empty():
+            await self.commit(draft)
+            return
         ledger, ended = self.versions.next_row(versions=0)
         await self._store(
-            SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended, attachment=mark)
+            SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended, attachment=draft.mark)
         )
         self.versions.committed(ledger, versions=0)
+        self._run.stored(draft.mark)
 
     # Subscribers
 
@@ -371,24 +388,10 @@ class LoadedState:
         draft = await self.draft()
         if draft.mark is None:
             recovery.interrupt(draft)
+            if not draft.is_empty():
+                await self.commit(draft)
         else:
-            draft.take_unstored()
-        if not draft.is_empty():
-            await self.commit(draft)
+            await self.keep()
         self.cut_off("reload")
         await self.unload()
         self.closed = True
-
-
-async def load(loop: SessionLoop, services: Services) -> LoadedState | None:
-    """Load a session, recovering what an unclean end left open; None where there is no such session."""
-    loaded = await services.database.read(partial(store.load_session, session_id=loop.session_id))
-    if loaded is None:
-        return None
-    state = LoadedState(loop, services, loaded)
-    if recovery.needs_recovery(state.projection):
-        log.info("session_recovers", running_turn=loaded.session.running_turn_id is not UNSET)
-        draft = await state.draft()
-        recovery.recover(draft, turn_goes_on=services.agents.outlive_server)
-        await state.commit(draft)
-    return state

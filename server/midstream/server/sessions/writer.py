@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.agents import EndTurn, WriteResult, is_stored
@@ -13,15 +13,19 @@ from midstream.server.sessions.state import LoadedState
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write
     from midstream.protocol.model import Message, Turn
+    from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import FinishedDraft
 
 _YIELD_EVERY = 64
 """Appends after which a producer lets others run, though nothing makes it wait."""
+
+Decided: TypeAlias = "Callable[[Draft, WriteResult, list[int]], None]"
+"""Is told the draft, the result of a write, and the sequences of the messages that belong to the result."""
 
 
 class TurnWriter:
@@ -62,10 +66,14 @@ class TurnWriter:
         """Make a write, and return when it is published, and on disk where it is one that is stored."""
         return await self._state.loop.perform(lambda state: self.carry_out(state, write))
 
-    async def carry_out(self, state: LoadedState, write: Write) -> WriteResult:
-        """Make a write, inside the loop."""
+    async def carry_out(
+        self, state: LoadedState, write: Write, *, decided: Decided | None = None
+    ) -> WriteResult:
+        """Make a write, inside the loop. ``decided`` is told what comes of it, before it is stored."""
         draft = await state.draft()
         result, sequences = apply(draft, self._running(state), write, self._places)
+        if decided is not None:
+            decided(draft, result, sequences)
         if isinstance(write, EndTurn):
             state.agent_finished()
         if not draft.is_empty():

@@ -104,10 +104,15 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
 def _attachment(connection: apsw.Connection, session_no: int, turn_id: str) -> AttachmentRow | None:
     row = _one(
         connection,
-        "SELECT generation, n, worker FROM attachments WHERE session_no = ? AND turn_id = ?",
+        "SELECT generation, n, worker, instance, outcomes FROM attachments"
+        " WHERE session_no = ? AND turn_id = ?",
         (session_no, turn_id),
     )
-    return None if row is None else AttachmentRow(turn_id=turn_id, generation=row[0], n=row[1], worker=row[2])
+    if row is None:
+        return None
+    return AttachmentRow(
+        turn_id=turn_id, generation=row[0], n=row[1], worker=row[2], instance=row[3], outcomes=row[4]
+    )
 
 
 def queued_inputs(connection: apsw.Connection, session_no: int) -> list[InputRow]:
@@ -170,9 +175,9 @@ def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
     if write.attachment is not None:
         kept = write.attachment
         connection.execute(
-            "INSERT OR REPLACE INTO attachments (session_no, turn_id, generation, n, worker)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (number, kept.turn_id, kept.generation, kept.n, kept.worker),
+            "INSERT OR REPLACE INTO attachments"
+            " (session_no, turn_id, generation, n, worker, instance, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, kept.turn_id, kept.generation, kept.n, kept.worker, kept.instance, kept.outcomes),
         )
     if write.deleted:
         # of a deleted session only the id stays, so that it is never given again, and the key

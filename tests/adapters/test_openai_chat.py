@@ -147,6 +147,18 @@ async def test_a_call_without_an_id_gets_one() -> None:
     assert fed.reason == "tool-calls"
 
 
+async def test_a_call_that_never_says_its_name_is_kept_all_the_same() -> None:
+    """The model can be told that there is no such tool."""
+    _, parts = await fed_in_memory([call_piece('{"a":1}', id="c1"), chunk("tool_calls")])
+    assert [(part["tool_name"], part["input"]) for part in parts] == [("unnamed", {"a": 1})]
+
+
+async def test_a_chunk_may_be_wrapped() -> None:
+    """As Mistral's own client gives it."""
+    _, parts = await fed_in_memory([{"data": chunk(content="a")}, {"data": DONE}], OpenAIChatReader())
+    assert words_of(parts) == ["a"]
+
+
 async def test_no_arguments_are_an_empty_object() -> None:
     """A tool that takes nothing is called with no text at all."""
     fed, parts = await fed_in_memory([call_piece(id="c1", name="now"), chunk("tool_calls")])
@@ -302,7 +314,7 @@ async def test_an_error_in_mid_stream_keeps_the_text_and_is_told(
 
 
 async def test_a_stream_that_just_ends_is_told_as_cut() -> None:
-    """A connection that broke can look like that; what came is kept, a call inside its arguments waits for the turn's end."""
+    """A connection that broke can look like that; what came is kept, and may be abandoned."""
     fed, parts = await fed_in_memory([chunk(content="so far"), call_piece('{"a', id="c1", name="f")])
     assert [(part["type"], part.get("state")) for part in parts] == [
         ("text", "done"),

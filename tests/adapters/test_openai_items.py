@@ -217,6 +217,14 @@ async def test_a_call_that_failed_at_the_provider_has_failed_here(error: object,
     assert [(part["state"], part["error"]) for part in parts] == [("failed", told)]
 
 
+async def test_a_call_that_the_provider_cut_short_has_failed() -> None:
+    """Its response was incomplete."""
+    begun: Plain = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
+    _, parts = await fed_in_memory(response(added(begun), done({**begun, "status": "incomplete"})))
+    expected = ("failed", "The provider's web_search was cut short.")
+    assert [(part["state"], part["error"]) for part in parts] == [expected]
+
+
 async def test_a_call_that_the_provider_asks_about_waits_for_a_person() -> None:
     """The agent learns which, and by which id the answer goes back."""
     item: Plain = {**MCP, "type": "mcp_approval_request", "id": "mcpr_1", "arguments": '{"u":1}'}

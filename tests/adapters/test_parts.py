@@ -115,7 +115,10 @@ async def test_a_code_point_may_be_cut_in_two_anywhere(kind: str, cut: int) -> N
     assert words_of(parts, kind) == [WORDS, "x"]
 
 
-@given(st.lists(st.text(st.characters(), max_size=4)))
+HALVES = st.sampled_from("\ud83d\ude00\ud800\udfff")
+
+
+@given(st.lists(st.text(st.characters() | HALVES, max_size=4)))
 async def test_any_pieces_are_written_as_the_unicode_that_they_make(pieces: list[str]) -> None:
     """A half that nothing completes becomes U+FFFD, and is never fatal."""
     _, parts = await echoed(TextStarted("1"), *(TextDelta("1", piece) for piece in pieces))

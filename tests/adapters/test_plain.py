@@ -114,19 +114,20 @@ def test_a_value_that_the_protocol_carries_is_returned_as_it_is() -> None:
     assert carried(value) is value
 
 
+HALVES = st.sampled_from("\ud83d\ude00\ud800\udfff")
 ODD = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats()
-    | st.text(st.characters())
+    | st.text(st.characters() | HALVES)
     | st.binary()
     | st.builds(Structure, st.integers())
     | st.just(object()),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.tuples(inner)
-        | st.dictionaries(st.text(st.characters()) | st.integers() | st.none(), inner, max_size=3)
+        | st.dictionaries(st.text(HALVES) | st.integers() | st.none(), inner, max_size=3)
     ),
 )
 
@@ -149,7 +150,7 @@ def test_what_nests_too_deep_says_so() -> None:
     assert kept == "(list left out: nested too deep)"
 
 
-@given(st.text(st.characters()))
+@given(st.text(st.characters() | HALVES))
 def test_text_is_unicode_with_its_pairs_joined(words: str) -> None:
     """Halves that belong together are one code point, a lone one is U+FFFD; the rest is unchanged."""
     halves = words.encode("utf-16-le", "surrogatepass")

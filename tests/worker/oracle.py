@@ -29,9 +29,7 @@ PROMPT = Message(
     updated_at=1,
     parts=[TextPart(part_id="p", sequence=1, text="Go on")],
 )
-TURN = Turn(
-    turn_id="t", revision=1, state="running", phase="starting", phase_since=1, started_at=1
-)
+TURN = Turn(turn_id="t", revision=1, state="running", phase="starting", phase_since=1, started_at=1)
 
 
 class Oracle:

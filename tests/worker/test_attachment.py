@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -12,22 +11,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from midstream.protocol.agents import (
     AbsorbInputs,
     AddPart,
-    Ask,
     BeginStep,
     EndStep,
     EndText,
-    MoveTool,
     ReportError,
     Write,
     WriteResult,
-    is_stored,
 )
 from midstream.protocol.codec import MSGPACK
-from midstream.protocol.errors import IllegalTransition, InvalidRequest, LimitExceeded, MidstreamError
-from midstream.protocol.frames import Ack, Answered, Append, Detached, PartHandle, WriteFrame
-from midstream.protocol.limits import Limits
-from midstream.protocol.model import InteractionPart, InteractionRequest, TextPart
-from midstream.worker.attachment import PIECE_CHARS, AttachAgain, Attachment, Event, Heard, Over, Settled
+from midstream.protocol.errors import MidstreamError
+from midstream.protocol.frames import Detached
+from midstream.protocol.model import TextPart
+from midstream.worker.attachment import AttachAgain, Attachment, Event, Over, Settled
 from midstream.worker.ledger import Piece
 from tests.worker.oracle import BAD, Oracle, is_bad, joined
 
@@ -76,7 +71,9 @@ class Conversation(RuleBasedStateMachine):
         self.awaited[n] = write
         self.written.append(write)
 
-    @rule(part_id=PARTS, text=st.text("abc\u00e9\U0001f600", min_size=1, max_size=40), times=st.integers(1, 30))
+    @rule(
+        part_id=PARTS, text=st.text("abc\u00e9\U0001f600", min_size=1, max_size=40), times=st.integers(1, 30)
+    )
     def append(self, part_id: str, text: str, times: int) -> None:
         """Stream."""
         for _ in range(times):

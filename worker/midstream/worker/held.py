@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import cast
 
 import structlog
 
@@ -100,7 +102,7 @@ class HeldTurn:
     async def _run(self, turn: Turn) -> None:
         structlog.contextvars.bind_contextvars(session_id=turn.session_id, turn_id=turn.turn_id)
         writer = self._writer
-        end = await outcome(self._agent, turn, is_running=writer.is_running)
+        end = await outcome(self._settled, turn, is_running=writer.is_running)
         if end is None:
             return
         with contextlib.suppress(TurnEnded):
@@ -110,3 +112,13 @@ class HeldTurn:
                 log.warning("turn_end_refused", code=error.code, error=error.message)
                 await writer.write(UNWRITABLE)
             self.is_ended = True
+
+    def _settled(self, turn: Turn) -> Awaitable[None]:
+        """Run the agent, and fail with what was refused of its last writes, as it would in the server."""
+        running: object = self._agent(turn)
+        # one that is not async is for `outcome` to complain of
+        return self._settling(running) if inspect.isawaitable(running) else cast("Awaitable[None]", running)
+
+    async def _settling(self, running: Awaitable[object]) -> None:
+        await running
+        await self._writer.settled()

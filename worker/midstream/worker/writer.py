@@ -36,8 +36,9 @@ class RemoteWriter:
     """The :class:`~midstream.agents.writer.Writer` of a turn that a worker runs.
 
     A write that is stored returns when the server has it on disk. Any other returns when it is on its
-    way, and where the server refuses it, the next call raises why. Every method waits while more
-    is on its way than the window, or the connection is gone and as much waits for it.
+    way; where the server refuses it, what is written next raises why, at the latest the next write that
+    is stored. Every method waits while more is on its way than the window, or the connection is gone
+    and as much waits for it.
     """
 
     def __init__(self, attachment: Attachment, way: Way, new_id: Callable[[str], str]) -> None:
@@ -67,7 +68,11 @@ class RemoteWriter:
         await self._may_write()
         n = self._attachment.write(write)
         self._way.wrote()
-        return await self._answer(n) if is_stored(write) else NOTHING
+        if not is_stored(write):
+            return NOTHING
+        result = await self._answer(n)
+        self._raise_refusal()
+        return result
 
     async def append(self, part_id: str, text: str) -> None:
         """Append text to an open part."""
@@ -98,11 +103,16 @@ class RemoteWriter:
     async def context(self, limit: int | None) -> list[Message]:
         """Return the session's messages, after all that was written before."""
         await self._may_write()
-        n = self._attachment.await_all()
-        self._way.wrote()
-        if n is not None:
-            await self._answer(n)
+        await self.settled()
         return await self._way.messages(self.session_id, limit)
+
+    async def settled(self) -> None:
+        """Return when the server has taken all that was written; raise what it refused."""
+        n = self._attachment.await_all()
+        if n is not None:
+            self._way.wrote()
+            await self._answer(n)
+        self._raise_refusal()
 
     # What the owner tells it
 
@@ -142,8 +152,11 @@ class RemoteWriter:
                 del self._room[future]
         if self._ended:
             raise TurnEnded
-        if self._attachment.refusal is not None:
-            refusal, self._attachment.refusal = self._attachment.refusal, None
+        self._raise_refusal()
+
+    def _raise_refusal(self) -> None:
+        refusal, self._attachment.refusal = self._attachment.refusal, None
+        if refusal is not None:
             raise refusal
 
     async def _answer(self, n: int) -> WriteResult:

@@ -112,6 +112,7 @@ class Attachment:
         if frame.handle not in self._handles and len(self._handles) >= self._most_handles:
             error = LimitExceeded("parts", self._most_handles, len(self._handles) + 1)
             self.send(ErrorFrame(None, error.info()))
+            self._heed_reader()
         else:
             self._handles[frame.handle] = frame.part_id
 
@@ -186,8 +187,7 @@ class Attachment:
                 await self._carry_out(frame)
             else:
                 break
-            if self.link.is_behind:
-                self.detach("overloaded")
+            self._heed_reader()
         self._busy = False
         self.acknowledge()
 
@@ -234,5 +234,9 @@ class Attachment:
         if not kept:
             self._run.outcomes.add(Outcome(n, error=error.info()))
         self.send(WriteRefused(self.channel, n, error.info()))
+        self._heed_reader()
+
+    def _heed_reader(self) -> None:
+        """End it where the worker does not read what it is told."""
         if self.link.is_behind:
             self.detach("overloaded")

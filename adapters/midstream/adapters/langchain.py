@@ -85,6 +85,8 @@ class LangChainReader(Reader):
             yield from self._tuple(several)
         elif {"event", "data"} <= recorded.keys():
             yield from self._event(recorded)
+        elif {"type", "method", "params"} <= recorded.keys():
+            self.skip(f"version 3: {words(recorded, 'method')}")
         elif {"type", "ns", "data"} <= recorded.keys():
             yield from self._mode(words(recorded, "type"), recorded["data"])
         elif recorded:

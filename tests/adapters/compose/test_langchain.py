@@ -17,7 +17,7 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 
-from midstream.adapters.compose import compose
+from midstream.adapters.compose import Context, compose, langchain
 from midstream.adapters.compose.dialogue import OPENING
 from midstream.adapters.kept import KeptParts
 from midstream.protocol import model
@@ -69,9 +69,10 @@ async def test_what_a_graph_streamed_goes_back_as_it_was() -> None:
     """Read into parts, and composed again: the messages that the graph itself keeps."""
 
     @tool
-    async def look(at: int) -> str:
+    async def look(at: int) -> str | list[dict[str, str]]:
         """Look."""
-        return f"seen {at}"
+        picture = {"type": "image", "base64": "AAEC", "mime_type": "image/png"}
+        return [picture] if at == 1 else f"seen {at}"
 
     answers = [
         [
@@ -100,7 +101,7 @@ async def test_what_a_graph_streamed_goes_back_as_it_was() -> None:
 def bare(message: BaseMessage) -> list[object]:
     """What a message says, without the places of its blocks."""
     if isinstance(message, ToolMessage):
-        return [message.tool_call_id, message.text, message.status]
+        return [message.tool_call_id, message.content, message.status]
     blocks: list[Any] = [dict(block) for block in message.content_blocks]
     for one in blocks:
         one.pop("index", None)
@@ -108,14 +109,17 @@ def bare(message: BaseMessage) -> list[object]:
 
 
 def test_files_have_the_library_s_own_blocks() -> None:
-    """Bytes and addresses of what models see and hear; text and all else in words."""
+    """Those that most models take, and others where the agent says that its model does."""
     picture = model.FilePart(url="data:image/png;base64,AAEC", media_type="image/png")
     far = model.FilePart(url="https://h/a.png", media_type="image/png")
     paper = model.FilePart(
         url="data:application/pdf;base64,AAEC", media_type="application/pdf", filename="a.pdf"
     )
     letter = model.FilePart(url="data:text/plain,Dear%20all", media_type="text/plain", filename="a.txt")
-    (message,) = compose([said("user", picture, far, paper, letter)], "langchain")
+    film = model.FilePart(url="https://h/a.mp4", media_type="video/mp4")
+    (message,) = compose([said("user", picture, far, paper, letter, film)], "langchain")
+    for_films = langchain.compose(Context([said("user", film)]), takes={"video/"})
+    assert for_films[0].content == [{"type": "video", "mime_type": "video/mp4", "url": "https://h/a.mp4"}]
     assert message.content == [
         {"type": "image", "mime_type": "image/png", "base64": "AAEC"},
         {"type": "image", "mime_type": "image/png", "url": "https://h/a.png"},
@@ -126,6 +130,10 @@ def test_files_have_the_library_s_own_blocks() -> None:
             "extras": {"filename": "a.pdf"},
         },
         {"type": "text", "text": "[Attached file: a.txt]\nDear all"},
+        {
+            "type": "text",
+            "text": "[Attached file, whose content is not shown: unnamed, video/mp4, https://h/a.mp4]",
+        },
     ]
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from msgspec import structs
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
+    BinaryContent,
     BinaryImage,
     CompactionPart,
     DocumentUrl,
@@ -28,7 +29,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 
-from midstream.adapters.compose import compose
+from midstream.adapters.compose import Context, compose, pydantic_ai
 from midstream.adapters.compose.dialogue import OPENING
 from midstream.adapters.kept import KeptParts
 from midstream.adapters.pydantic_ai import PydanticAIReader
@@ -105,8 +106,8 @@ async def test_what_a_run_streamed_goes_back_as_it_was() -> None:
     agent = Agent(FunctionModel(stream_function=stream))
 
     @agent.tool_plain
-    async def look(at: int) -> dict[str, int]:
-        return {"seen": at}
+    async def look(at: int) -> list[object]:
+        return [{"seen": at}, BinaryImage(b"\x00\x01\x02", media_type="image/png")]
 
     kept = KeptParts()
     async with agent.run_stream_events("Go.") as events, kept.step() as step:
@@ -141,7 +142,11 @@ def test_files_have_the_library_s_own_forms() -> None:
     paper = model.FilePart(url="https://h/a.pdf", media_type="application/pdf")
     letter = model.FilePart(url="data:text/plain,Dear%20all", media_type="text/plain", filename="a.txt")
     lost = model.FilePart(url="file:///x", media_type="application/zip")
+    sound = model.FilePart(url="data:audio/wav;base64,AAEC", media_type="audio/wav")
     (message,) = compose([said("user", picture, far, paper, letter, lost)], "pydantic-ai")
+    heard = pydantic_ai.compose(Context([said("user", sound)]), takes={"audio/"})
+    assert prompts_of(heard) == [BinaryContent(b"\x00\x01\x02", media_type="audio/wav")]
+    assert all(isinstance(word, str) for word in prompts_of(compose([said("user", sound)], "pydantic-ai")))
     assert prompts_of([message]) == [
         BinaryImage(b"\x00\x01\x02", media_type="image/png"),
         ImageUrl("https://h/a.png", media_type="image/png"),

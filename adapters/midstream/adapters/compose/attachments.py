@@ -10,6 +10,8 @@ from urllib.parse import unquote_to_bytes
 from msgspec import UNSET, Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from midstream.protocol.model import FilePart
 
 TEXTUAL = {
@@ -20,6 +22,8 @@ TEXTUAL = {
     "application/toml",
 }
 """Media types of text that do not say so by ``text/``."""
+COMMON = frozenset({"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp"})
+"""Media types that most models take."""
 ALIASES = {"image/jpg": "image/jpeg", "audio/mpeg": "audio/mp3", "audio/x-wav": "audio/wav"}
 """Names that are in use for media types, and those that providers know."""
 
@@ -48,6 +52,11 @@ class Attachment(Struct, frozen=True):
     def is_image(self) -> bool:
         """Whether it is a picture."""
         return self.media_type.startswith("image/")
+
+    def is_one_of(self, types: Collection[str]) -> bool:
+        """Whether its media type is among these; one that ends with a slash stands for all that begin so."""
+        kind, _, _ = self.media_type.partition("/")
+        return self.media_type in types or f"{kind}/" in types
 
     @property
     def words(self) -> str | None:

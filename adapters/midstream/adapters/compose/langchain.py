@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from midstream.adapters.compose import metadata
-from midstream.adapters.compose.attachments import attachment_of
+from midstream.adapters.compose.attachments import COMMON, attachment_of
 from midstream.adapters.compose.dialogue import OPENING, AgentSaid, Call, Spoken, UserSaid, dialogue
 from midstream.adapters.compose.identifiers import CallIds, legal_name
+from midstream.adapters.compose.results import Result
 from midstream.protocol.model import FilePart, ReasoningPart, TextPart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from langchain_core.messages.content import ContentBlock
 
@@ -25,30 +26,34 @@ ILLEGAL = r"[^a-zA-Z0-9_-]"
 LONGEST_ID = 40
 LONGEST_NAME = 64
 """What every model behind LangChain takes: it hands ids and names on as they are."""
+BLOCKS = {"text", "image", "audio", "video", "file", "text-plain", "image_url"}
+"""What the content of a message may be made of."""
 KINDS = {"image/": "image", "audio/": "audio", "video/": "video"}
 REASONING = "reasoning_content"
 """The field beside the content that some models' reasoning comes in, and that they want it back in."""
 
 
-def compose(context: Context) -> list[BaseMessage]:
+def compose(context: Context, *, takes: Collection[str] = COMMON) -> list[BaseMessage]:
     """Return the messages of a request, for ``model.astream`` or for the ``messages`` of a graph's state.
 
     The first is the user's, and each tool call has its result behind it. Where a step has more than text,
-    its content is LangChain's standard blocks, which each integration turns into its provider's form.
+    its content is LangChain's standard blocks, which each integration turns into its provider's form. Many
+    raise at a file that their provider does not take: ``takes`` are the media types that yours does
+    (``audio/`` for all of a kind); other files are said in words.
     """
     ids = CallIds(ILLEGAL, LONGEST_ID)
     messages: list[BaseMessage] = []
     for one in dialogue(context):
-        messages += [_user(one)] if isinstance(one, UserSaid) else _agent(one, ids)
+        messages += [_user(one, takes)] if isinstance(one, UserSaid) else _agent(one, ids)
     if messages and not isinstance(messages[0], HumanMessage):
         messages.insert(0, HumanMessage(OPENING))
     return messages
 
 
-def _user(said: UserSaid) -> HumanMessage:
+def _user(said: UserSaid, takes: Collection[str]) -> HumanMessage:
     if not any(isinstance(content, FilePart) for content in said.content):
         return HumanMessage("\n\n".join(cast("list[str]", said.content)))
-    blocks = [_file(part) if isinstance(part, FilePart) else _text(part) for part in said.content]
+    blocks = [_file(part, takes) if isinstance(part, FilePart) else _text(part) for part in said.content]
     return HumanMessage(content_blocks=cast("list[ContentBlock]", blocks))
 
 
@@ -56,15 +61,15 @@ def _text(words: str) -> dict[str, Value]:
     return {"type": "text", "text": words}
 
 
-def _file(part: FilePart) -> dict[str, Value]:
+def _file(part: FilePart, takes: Collection[str]) -> dict[str, Value]:
     file = attachment_of(part)
-    kind = next((kind for prefix, kind in KINDS.items() if file.media_type.startswith(prefix)), None)
-    kind = "file" if file.media_type == "application/pdf" else kind
-    if kind is None or not (file.content or file.url):
+    kind = next((kind for prefix, kind in KINDS.items() if file.media_type.startswith(prefix)), "file")
+    known = file.content or (file.url and kind != "file")  # some raise at the address of a document
+    if not known or not file.is_one_of(takes):
         return _text(file.titled_words)
     block: dict[str, Value] = {"type": kind, "mime_type": file.media_type}
-    if file.filename:
-        block["extras"] = {"filename": file.filename}
+    if kind == "file":
+        block["extras"] = {"filename": file.filename or "document.pdf"}
     return {**block, "base64": file.base64} if file.content else {**block, "url": file.url}
 
 
@@ -78,11 +83,19 @@ def _agent(said: AgentSaid, ids: CallIds) -> Iterator[BaseMessage]:
         yield _message(blocks, calls, said)
     for call_id, call in calls:
         yield ToolMessage(
-            call.result.text,
+            _content(call.result),
             tool_call_id=call_id,
             name=legal_name(call.part.tool_name, ILLEGAL, LONGEST_NAME),
             status="error" if call.result.failed else "success",
         )
+
+
+def _content(result: Result) -> str | list[str | dict[str, Any]]:
+    """Return what a tool gave as text, or as the blocks that it gave: pictures, files."""
+    blocks = result.output if isinstance(result.output, list) else []
+    if blocks and all(isinstance(block, dict) and block.get("type") in BLOCKS for block in blocks):
+        return cast("list[str | dict[str, Any]]", blocks)
+    return result.text
 
 
 def _message(blocks: list[dict[str, Value]], calls: list[tuple[str, Call]], said: AgentSaid) -> AIMessage:

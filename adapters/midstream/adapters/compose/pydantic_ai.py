@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import msgspec
+from pydantic import ConfigDict, TypeAdapter
 from pydantic_ai.messages import (
     AudioUrl,
     BinaryContent,
@@ -21,6 +23,7 @@ from pydantic_ai.messages import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    ToolReturnContent,
     ToolReturnPart,
     UserContent,
     UserPromptPart,
@@ -28,13 +31,13 @@ from pydantic_ai.messages import (
 )
 
 from midstream.adapters.compose import metadata
-from midstream.adapters.compose.attachments import attachment_of
+from midstream.adapters.compose.attachments import COMMON, attachment_of
 from midstream.adapters.compose.dialogue import OPENING, AgentSaid, Call, Spoken, UserSaid, dialogue
 from midstream.adapters.compose.identifiers import CallIds, legal_name
 from midstream.protocol import model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from msgspec import UnsetType
 
@@ -48,19 +51,23 @@ LONGEST_NAME = 64
 """What every model behind Pydantic AI takes: it hands ids and names on as they are."""
 WHEN = datetime(1970, 1, 1, tzinfo=UTC)
 """Of every message, as no model is told: the same conversation gives the same history."""
+OUTPUT: TypeAdapter[Any] = TypeAdapter(ToolReturnContent, config=ConfigDict(val_json_bytes="base64"))
+"""Reads files out of what a tool gave, and leaves all else as it is."""
 ADDRESSES = (("image/", ImageUrl), ("audio/", AudioUrl), ("video/", VideoUrl), ("", DocumentUrl))
 
 
-def compose(context: Context) -> list[ModelMessage]:
+def compose(context: Context, *, takes: Collection[str] = COMMON) -> list[ModelMessage]:
     """Return the history of a run, the newest prompt included: ``agent.run(message_history=...)``.
 
     It begins with a request. Reasoning goes back where Pydantic AI gave it, with its signature; tools
-    of a model's provider with their results; files that the agent made where their bytes are there.
+    of a model's provider with their results; files that the agent made where their bytes are there. A model
+    raises at a file that it does not take: ``takes`` are the media types that yours does (``audio/`` for all
+    of a kind); other files are said in words.
     """
     ids = CallIds(ILLEGAL, LONGEST_ID)
     messages: list[ModelMessage] = []
     for one in dialogue(context):
-        messages += [_request([_prompt(one)])] if isinstance(one, UserSaid) else _agent(one, ids)
+        messages += [_request([_prompt(one, takes)])] if isinstance(one, UserSaid) else _agent(one, ids)
     if messages and isinstance(messages[0], ModelResponse):
         messages.insert(0, _request([UserPromptPart(OPENING, timestamp=WHEN)]))
     return messages
@@ -70,23 +77,21 @@ def _request(parts: list[UserPromptPart | ToolReturnPart[Any]]) -> ModelRequest:
     return ModelRequest(parts=parts, timestamp=WHEN)
 
 
-def _prompt(said: UserSaid) -> UserPromptPart:
+def _prompt(said: UserSaid, takes: Collection[str]) -> UserPromptPart:
     if not any(isinstance(content, model.FilePart) for content in said.content):
         return UserPromptPart("\n\n".join(cast("list[str]", said.content)), timestamp=WHEN)
-    content = [_file(part) if isinstance(part, model.FilePart) else part for part in said.content]
+    content = [_file(part, takes) if isinstance(part, model.FilePart) else part for part in said.content]
     return UserPromptPart(content, timestamp=WHEN)
 
 
-def _file(part: model.FilePart) -> UserContent:
+def _file(part: model.FilePart, takes: Collection[str]) -> UserContent:
     file = attachment_of(part)
-    if file.words is not None:
-        return file.titled_words
-    if file.content:
+    if file.content and file.is_one_of(takes):
         return BinaryContent.narrow_type(BinaryContent(file.content, media_type=file.media_type))
-    if file.url:
+    if file.url and file.is_one_of(takes):
         kind = next(kind for prefix, kind in ADDRESSES if file.media_type.startswith(prefix))
         return kind(file.url, media_type=file.media_type)
-    return file.note
+    return file.titled_words
 
 
 def _agent(said: AgentSaid, ids: CallIds) -> Iterator[ModelMessage]:
@@ -169,11 +174,15 @@ def _call(call: Call, call_id: str) -> ToolCallPart[Any]:
 def _return(call: Call, call_id: str) -> ToolReturnPart[Any]:
     return ToolReturnPart(
         legal_name(call.part.tool_name, ILLEGAL, LONGEST_NAME),
-        cast("Any", call.result.output),
+        _with_files(call.result.output),
         call_id,
         timestamp=WHEN,
         outcome=_outcome(call),
     )
+
+
+def _with_files(output: Value) -> Any:  # noqa: ANN401  # as the library has it
+    return OUTPUT.validate_json(msgspec.json.encode(output)) if isinstance(output, (list, dict)) else output
 
 
 def _outcome(call: Call) -> Literal["success", "failed", "denied", "interrupted"]:
@@ -205,7 +214,7 @@ def _own_call(call: Call, ids: CallIds) -> list[ModelResponsePart]:
         NativeToolCallPart(call.part.tool_name, call.arguments, call_id, tool_kind=kind, **_back(own)),
         NativeToolReturnPart(
             call.part.tool_name,
-            cast("Any", call.result.output),
+            _with_files(call.result.output),
             call_id,
             tool_kind=kind,
             timestamp=WHEN,

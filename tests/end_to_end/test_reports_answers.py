@@ -14,7 +14,8 @@ import pytest
 from midstream.protocol.calls import InteractionsResult, StopResult
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.model import ApprovalResponse, InteractionPart
-from midstream.server import Approval, ToolCall, Turn, TurnFailed
+from midstream.protocol.values import Value
+from midstream.server import Approval, Question, QuestionOption, ToolCall, Turn, TurnFailed
 from tests.end_to_end.approvals import answer, interactions, pending, respond, tools
 from tests.end_to_end.stage import OpenStage, Stage
 from tests.laws.line import Line
@@ -162,6 +163,72 @@ async def test_an_answer_to_an_interaction_that_is_closed_is_told_the_outcome(
         unknown = await refused(reader.line, "never")
         assert (unknown.code, unknown.details) == ("not_found", {"kind": "interaction", "id": "never"})
     assert (interactions(reader), reader.replica.version) == ([part], version)
+
+
+def answers(**values: Value) -> Value:
+    """Return a response to questions, by their ids."""
+    return {
+        "kind": "question",
+        "answers": [{"question_id": name, "value": value} for name, value in values.items()],
+    }
+
+
+TWICE: Value = [{"question_id": "name", "value": "Ada"}, {"question_id": "name", "value": "Bob"}]
+FITTING = answers(many=["red", "blue"], name="Ada", one="red")
+"""In another order than the questions."""
+MISFITS: dict[str, tuple[Value, str]] = {
+    "an approval": (answer("approved", "yes"), "response.kind"),
+    "of no kind": ({"answers": []}, "response.kind"),
+    "no response": (None, "response"),
+    "no answers": ({"kind": "question"}, "response.answers"),
+    "an empty list": ({"kind": "question", "answers": []}, "response.answers"),
+    "one is missing": (answers(name="Ada", one="red"), "response.answers"),
+    "one that was not asked": (
+        answers(name="A", one="red", many=[], more="x"),
+        "response.answers[3].question_id",
+    ),
+    "one twice": ({"kind": "question", "answers": TWICE}, "response.answers[1].question_id"),
+    "no option": (answers(name="Ada", one="green", many=[]), "response.answers[1].value"),
+    "one is no option": (
+        answers(name="Ada", one="red", many=["red", "x"]),
+        "response.answers[2].value",
+    ),
+    "an option twice": (answers(name="Ada", one="red", many=["red", "red"]), "response.answers[2].value"),
+    "a list for one": (answers(name=["Ada"], one="red", many=[]), "response.answers[0].value"),
+    "one for a list": (answers(name="Ada", one="red", many="red"), "response.answers[2].value"),
+    "a number": (answers(name=1, one="red", many=[]), "response.answers[0].value"),
+    "nothing": (answers(name=None, one="red", many=[]), "response.answers[0].value"),
+}
+
+
+async def test_an_answer_that_does_not_fit_its_question_is_refused_by_its_field(
+    open_stage: OpenStage,
+) -> None:
+    """It leaves the question pending for all, and the next one may fit."""
+    stage = await open_stage()
+    reader = await stage.reader()
+    turn = await stage.turn()
+    colours = [QuestionOption(value=value) for value in ("red", "blue")]
+    asking = asyncio.create_task(
+        turn.ask(
+            Question(question_id="name", question="Who?"),
+            Question(question_id="one", question="Which?", options=colours),
+            Question(question_id="many", question="Which ones?", options=colours, multiple=True),
+            title="Three things",
+        )
+    )
+    asked = await until_pending(reader)
+    version = reader.replica.version
+    for name, (response, field) in MISFITS.items():
+        with pytest.raises(MidstreamError) as refused_one:
+            await (await respond(reader.line, asked.interaction_id, response))
+        error = refused_one.value
+        assert (name, error.code, error.details.get("field")) == (name, "invalid", field)
+    assert (pending(reader), reader.replica.version) == ([asked], version)
+    await (await respond(reader.line, asked.interaction_id, FITTING))
+    assert (await asking).values == {"name": "Ada", "one": "red", "many": ["red", "blue"]}
+    await stage.finish(turn, reader)
+    await stage.proves(reader)
 
 
 @pytest.mark.parametrize("decision", ["approved", "denied"])

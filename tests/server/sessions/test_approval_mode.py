@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from midstream.protocol import calls
 from midstream.protocol.errors import InteractionClosed
+from midstream.protocol.frames import Answered
 from midstream.protocol.model import (
     ActionPart,
     ApprovalMode,
@@ -24,6 +25,7 @@ from midstream.server import ToolCall, Turn
 from midstream.server.sessions.commands import Answer
 from tests.server.sessions.house import House, Street, in_simulation, refusal
 from tests.server.sessions.recorder import Recorder
+from tests.server.sessions.workers import Link, begin, remote_agents
 
 APPROVED = ApprovalResponse(decision="approved")
 DENIED = ApprovalResponse(decision="denied")
@@ -101,6 +103,7 @@ async def test_an_approval_is_given_in_the_change_that_writes_it(street: Street)
         before = (await house.session()).version
         approval = await turn.ask_approval(call, title="May I?")
         assert (approval.approved, approval.status, approval.resolved_by) == (True, "resolved", "bob")
+        assert approval.by_mode
         after = await house.session()
         assert (after.version, after.session.pending_interactions) == (before + 1, 0)
         [part] = asks(await house.messages())
@@ -251,7 +254,32 @@ async def test_going_back_to_asking_takes_nothing_back_and_asks_from_then_on(str
         await given.complete(1)
         assert [one.interaction.tool_call_id for one in asked] == [next_one.tool_call_id]
         await house.respond(asked[0].interaction.interaction_id, DENIED)
-        assert not (await asking).approved
+        denied = await asking
+        assert (denied.approved, denied.by_mode) == (False, False)
+
+
+@in_simulation
+async def test_a_worker_is_answered_as_an_agent_in_the_server_is(street: Street) -> None:
+    """What it asks is given at once, and what waits when the mode changes is given then."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        remote.call_tool()
+        remote.ask("first")
+        await remote.acknowledged(durable=True)
+        assert link.of(Answered) == []
+        await set_mode(house, "always-allow", "bob")
+        remote.ask("second")
+        await remote.acknowledged(durable=True)
+        heard = [
+            (frame.interaction.interaction_id, frame.interaction.approval_mode) for frame in link.of(Answered)
+        ]
+        assert heard == [("first", "always-allow"), ("second", "always-allow")]
+        remote.run()
+        await remote.acknowledged(durable=True)
+        states = [part.state for part in (await house.messages())[1].parts if isinstance(part, ToolPart)]
+        assert states == ["running"]
 
 
 @in_simulation

@@ -20,12 +20,12 @@ from midstream.adapters.events import (
     Event,
     StepBoundary,
     ToolFailed,
-    ToolInputReady,
     ToolOutput,
     ToolRunning,
 )
 from midstream.adapters.langchain_blocks import is_message, message_of, messages_in
-from midstream.adapters.langchain_message import Call, Place, StreamedMessage, usage_of
+from midstream.adapters.langchain_calls import Call, Place, preliminary, ready
+from midstream.adapters.langchain_message import StreamedMessage, usage_of
 from midstream.adapters.objects import each, field, pairs, words
 from midstream.adapters.plain import Plain, carried, in_words
 from midstream.adapters.reader import Reader
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 SILENT = ("on_chain_", "on_prompt_", "on_retriever_", "on_parser_", "on_chat_model_start", "on_llm_")
 """The beginnings of the names of events that say nothing of their own."""
-GROWTH = 1.25
-"""How much a preliminary output has grown when it is shown again: each time all of it is written."""
 
 
 class LangChainReader(Reader):
@@ -226,7 +224,7 @@ class LangChainReader(Reader):
             case "tool-started":
                 yield from self._runs_now(call)
             case "tool-output-delta" if call is not None:
-                yield from _preliminary(call, field(payload, "delta"))
+                yield from preliminary(call, field(payload, "delta"))
             case "tool-finished":
                 for message in messages_in(field(payload, "output")):
                     yield from self._returned(message)
@@ -273,7 +271,7 @@ class LangChainReader(Reader):
     def _runs_now(self, call: Call | None) -> Iterable[Event]:
         if call is not None and not call.started and not call.returned:
             call.started = True
-            yield from _ready(call)
+            yield from ready(call)
             yield ToolRunning(call.block)
 
     def _returned(self, message: object) -> Iterable[Event]:
@@ -283,25 +281,9 @@ class LangChainReader(Reader):
         call.returned = True
         for known in [known for known in self._open if known.has(call)]:
             yield from self._finish(known)
-        yield from _ready(call)
+        yield from ready(call)
         content = carried(field(message, "content"))
         if words(message, "status") == "error":
             yield ToolFailed(call.block, in_words(content))
         else:
             yield ToolOutput(call.block, content)
-
-
-def _ready(call: Call) -> Iterable[Event]:
-    if not call.ready:
-        call.ready = True
-        yield ToolInputReady(call.block, input=call.input)
-
-
-def _preliminary(call: Call, delta: object) -> Iterable[Event]:
-    if not isinstance(delta, str):
-        yield ToolOutput(call.block, carried(delta), preliminary=True)
-        return
-    call.preliminary += delta
-    if len(call.preliminary) >= call.shown * GROWTH:
-        call.shown = len(call.preliminary)
-        yield ToolOutput(call.block, call.preliminary, preliminary=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, Struct, UnsetType
-
 from midstream.adapters.events import (
     Data,
     DocumentSource,
@@ -28,6 +26,7 @@ from midstream.adapters.events import (
     UrlSource,
 )
 from midstream.adapters.langchain_blocks import blocks_of, is_run_id
+from midstream.adapters.langchain_calls import Call, Place
 from midstream.adapters.objects import each, field, number, pairs, words
 from midstream.adapters.plain import carried, in_words
 from midstream.adapters.reader import usage
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
     from midstream.adapters.reader import Reader
     from midstream.protocol.model import ProviderMetadata
-    from midstream.protocol.values import Value
 
 REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -62,40 +60,6 @@ REASONING = "reasoning_content"
 KEPT = ("id", "extras", "field")
 NOT_KEPT = {"tool_calls", "function_call", "reasoning_content", "parsed", "refusal"}
 """Fields of ``additional_kwargs`` that the parts say already."""
-
-
-class Place(Struct, frozen=True):
-    """Where in a graph a message comes from: its node, by its path of subgraphs, and the graph's step."""
-
-    node: str = ""
-    step: int = 0
-
-    @classmethod
-    def of(cls, metadata: object) -> Place:
-        """Return the place that LangGraph names beside a message."""
-        return cls(words(metadata, "langgraph_checkpoint_ns"), number(metadata, "langgraph_step") or 0)
-
-    def is_before(self, other: Place) -> bool:
-        """Whether nothing comes from here any more once something comes from the other place."""
-        graph, _, _ = self.node.rpartition("|")
-        return graph == other.node.rpartition("|")[0] and self.step < other.step
-
-
-class Call(Struct):
-    """A tool call of a message."""
-
-    block: str
-    name: str
-    provider_executed: bool = False
-    input: Value | UnsetType = UNSET
-    ready: bool = False
-    started: bool = False
-    """Its execution was told."""
-    returned: bool = False
-    error: str | None = None
-    """What it failed with, until the graph says what the model is told about it."""
-    preliminary: str = ""
-    shown: int = 0
 
 
 class StreamedMessage:

@@ -19,8 +19,6 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import UNSET
-
 from midstream.adapters.events import (
     ApprovalRequested,
     Data,
@@ -38,21 +36,28 @@ from midstream.adapters.events import (
     TextStarted,
     ToolFailed,
     ToolInputDelta,
-    ToolInputReady,
     ToolOutput,
     ToolRunning,
     ToolStarted,
     UrlSource,
 )
-from midstream.adapters.objects import each, field, number, pairs, words
+from midstream.adapters.objects import each, field, number, words
 from midstream.adapters.plain import Plain, carried, in_words
-from midstream.adapters.reader import Reader, arguments, usage
+from midstream.adapters.pydantic_ai_parts import (
+    Growing,
+    custom,
+    jsonable,
+    more_arguments,
+    ready,
+    response_of,
+    usage_of,
+)
+from midstream.adapters.reader import Reader, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from midstream.protocol.model import ProviderMetadata
-    from midstream.protocol.values import Value
 
 KEPT = ("id", "signature", "provider_name", "provider_details", "tool_kind")
 """Fields of a part that Pydantic AI wants back with the next request."""
@@ -72,20 +77,6 @@ REASONS: dict[str, FinishReason] = {
     "tool_call": "tool-calls",
     "error": "error",
 }
-
-
-class Growing:
-    """A part of the response that is being read."""
-
-    def __init__(self, kind: str, block: str, part: object) -> None:
-        """Begin with what its start says."""
-        self.kind = kind
-        self.block = block
-        self.input: dict[str, object] | None = pairs(part, "args") or None
-        """Arguments that come as a map; else they stream as text."""
-        self.metadata: ProviderMetadata | None = None
-        self.ended = False
-        """For a text: nothing more is expected. For a call: its arguments are complete."""
 
 
 class PydanticAIReader(Reader):
@@ -130,7 +121,7 @@ class PydanticAIReader(Reader):
             case "agent_run_result":
                 self._result = field(event, "result")
             case "custom":
-                yield from _custom(event)
+                yield from custom(event)
             case kind if kind not in IGNORED:
                 self.skip(kind)
             case _:
@@ -139,10 +130,10 @@ class PydanticAIReader(Reader):
     def end(self) -> list[Event]:
         """Return what closes the stream: calls become ready, usage and finish reason are told."""
         said = [*self._close()]
-        response = field(self._result, "response") or _response(self._stream)
+        response = field(self._result, "response") or response_of(self._stream)
         used = field(self._result, "usage") or field(response, "usage")
         if used is not None:
-            said.append(Data("usage", _usage(used)))
+            said.append(Data("usage", usage_of(used)))
         reason = words(response, "finish_reason")
         if reason:
             said.append(Finished(REASONS.get(reason, "other"), reason))
@@ -211,7 +202,7 @@ class PydanticAIReader(Reader):
             return
         match words(delta, "part_delta_kind"):
             case "tool_call":
-                yield from _more_arguments(growing, delta)
+                yield from more_arguments(growing, delta)
             case "text" | "thinking" as kind:
                 yield from self._more_text(index, growing, kind, words(delta, "content_delta"))
                 yield from self._cited(each(delta, "citations_delta"))
@@ -251,7 +242,7 @@ class PydanticAIReader(Reader):
         """End the response: arguments that were given in turns are complete only now."""
         for growing in self._parts.values():
             yield from self._end_text(growing, growing.metadata)
-            yield from _ready(growing)
+            yield from ready(growing)
 
     def _called(self, part: object, *, valid: bool) -> Iterable[Event]:
         self._over = True
@@ -262,7 +253,7 @@ class PydanticAIReader(Reader):
             given = carried(growing.input) if growing.input else arguments(words(part, "args"))
             yield ToolStarted(growing.block, call_id, words(part, "tool_name"), input=given)
         growing = self._calls[call_id]
-        yield from _ready(growing)
+        yield from ready(growing)
         if valid and words(part, "tool_name") not in self._deferred_tools:
             yield ToolRunning(growing.block)
 
@@ -271,12 +262,12 @@ class PydanticAIReader(Reader):
         if growing is None:
             self.skip("tool result: no call")
             return
-        yield from _ready(growing)
-        output = _jsonable(field(part, "content"))
+        yield from ready(growing)
+        output = jsonable(field(part, "content"))
         if words(part, "outcome") not in {"", "success"} or words(part, "part_kind") == "retry-prompt":
             yield ToolFailed(growing.block, in_words(output))
             return
-        extra = {"content": _jsonable(content), "metadata": _jsonable(field(part, "metadata"))}
+        extra = {"content": jsonable(content), "metadata": jsonable(field(part, "metadata"))}
         yield ToolOutput(growing.block, output, metadata=self._kept(part, **extra))
 
     def _deferred(self, event: Plain) -> Iterable[Event]:
@@ -308,50 +299,3 @@ class PydanticAIReader(Reader):
 
     def _kept(self, part: object, **more: object) -> ProviderMetadata | None:
         return self.metadata(**{name: field(part, name) for name in KEPT}, **more)
-
-
-def _more_arguments(growing: Growing, delta: object) -> Iterable[Event]:
-    more = field(delta, "args_delta")
-    if isinstance(more, str) and more:
-        yield ToolInputDelta(growing.block, more)
-    elif pairs(delta, "args_delta"):
-        growing.input = {**(growing.input or {}), **pairs(delta, "args_delta")}
-
-
-def _ready(growing: Growing) -> Iterable[Event]:
-    if growing.kind not in {"tool-call", "builtin-tool-call"} or growing.ended:
-        return
-    growing.ended = True
-    given = UNSET if growing.input is None else carried(growing.input)
-    yield ToolInputReady(growing.block, input=given, metadata=growing.metadata)
-
-
-def _custom(event: Plain) -> Iterable[Event]:
-    payload = {name: value for name, value in event.items() if name not in {"name", "event_kind"}}
-    yield Data(words(event, "name") or "custom", _jsonable(payload))
-
-
-def _response(stream: object) -> object:
-    """Return the response that a stream's object has, once all of it was read."""
-    response = field(stream, "response")  # of an agent's stream
-    get = field(stream, "get")  # of a model's stream
-    return get() if response is None and callable(get) else response
-
-
-def _usage(used: object) -> dict[str, Value]:
-    return usage(
-        input_tokens=number(used, "input_tokens"),
-        output_tokens=number(used, "output_tokens"),
-        reasoning_tokens=number(used, "output_reasoning_tokens") or None,
-        cached_tokens=number(used, "cache_read_tokens") or None,
-        raw=_jsonable(used),
-    )
-
-
-def _jsonable(value: object) -> Value:
-    """Return a value of the library as JSON has it."""
-    if value is None or isinstance(value, (str, bool, int)):
-        return carried(value)
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # there wherever such a value comes from
-
-    return carried(to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True, fallback=str))

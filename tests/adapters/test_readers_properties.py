@@ -6,7 +6,7 @@ import json
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from midstream.adapters.detect import READERS, reader_named
@@ -48,6 +48,7 @@ def events_of(name: str) -> st.SearchStrategy[object]:
 
 @pytest.mark.parametrize("name", PLAIN)
 @given(data=st.data())
+@settings(max_examples=50)  # each draws up to four deep events
 async def test_no_event_is_fatal(name: str, data: st.DataObject) -> None:
     """Any JSON is skipped and counted, or becomes parts that the protocol has."""
     events = data.draw(st.lists(events_of(name), min_size=1, max_size=4))

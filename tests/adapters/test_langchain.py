@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from langchain_core.tools import tool
 from midstream.adapters.events import TextDelta
 from midstream.adapters.langchain import LangChainReader
 from midstream.agents import Turn
-from midstream.protocol.model import ToolPart
+from midstream.protocol.model import TextPart, ToolPart
 from tests import strategies
 from tests.adapters.conversation import Conversation, conversation
 from tests.adapters.langchain_models import ScriptedModel, block, call, last, text
@@ -117,6 +118,38 @@ async def test_running_is_on_disk_before_the_tool_executes(tmp_path: Path) -> No
         assert seen == [{"look": "running"}]
         [part] = [part for part in talk.parts() if isinstance(part, ToolPart)]
         assert (part.state, part.output) == ("completed", "Rome")
+
+
+async def test_a_stop_ends_the_graph_and_leaves_what_came(tmp_path: Path) -> None:
+    """The tool that runs is cancelled, its call and the turn end."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def look() -> str:
+        """Look for ever."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    async def agent(turn: Turn) -> None:
+        answers = [[text("Let me look."), call(0, "look", "{}", "c1"), last("tool_calls")]]
+        graph = graph_of(ScriptedModel(answers=answers), look)
+        async with turn.step() as step:
+            await step.feed(graph.astream(GIVEN, stream_mode=["messages", "tasks"]))
+
+    async with conversation(agent, tmp_path) as talk:
+        turn = await talk.session.prompt("hi")
+        await begun.wait()
+        await talk.session.stop()
+        await ended.wait()
+        assert (await turn.finished()).state == "stopped"
+        said, looked = [part for part in talk.parts() if isinstance(part, (TextPart, ToolPart))]
+        assert isinstance(said, TextPart)
+        assert isinstance(looked, ToolPart)
+        assert (said.text, looked.state) == ("Let me look.", "failed")
 
 
 async def test_a_node_that_runs_all_calls_of_the_state_is_told_before_it_does() -> None:
@@ -231,6 +264,25 @@ async def test_a_preliminary_output_grows_in_linear_work() -> None:
         ):
             shown += len(getattr(event, "output", ""))
     assert 50_000 <= shown <= 6 * 50_000
+
+
+async def test_calls_that_are_no_json_have_failed() -> None:
+    """As a whole message says it, and as chunks do; the model can be told."""
+    wrong = {"name": "look", "args": '{"a', "id": "c1", "error": None, "type": "invalid_tool_call"}
+    whole: list[object] = [
+        ("updates", {"think": {"messages": [AIMessage("", id="m1", invalid_tool_calls=[wrong])]}})
+    ]
+    for stream in (whole, [call(0, "look", '{"a', "c1")]):
+        fed, parts = await fed_in_memory(stream)
+        assert [(part["state"], part["raw_input"]) for part in parts] == [("failed", '{"a')]
+        assert [one.tool_call_id for one in fed.invalid_calls] == ["c1"]
+
+
+async def test_events_of_the_third_version_are_counted() -> None:
+    """They have another form, which is not read."""
+    event: dict[str, object] = {"type": "event", "method": "messages", "params": {}, "seq": 1}
+    fed, parts = await fed_in_memory([event], LangChainReader())
+    assert (parts, fed.unknown) == ([], {"version 3: messages": 1})
 
 
 async def test_custom_data_is_for_people() -> None:

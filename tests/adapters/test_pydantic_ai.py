@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from pathlib import Path
 
@@ -215,6 +216,33 @@ async def test_an_error_in_mid_stream_leaves_what_came(tmp_path: Path) -> None:
         [error] = [part for part in talk.parts() if isinstance(part, ErrorPart)]
         assert error.code == "stream_failed"
         assert "secret" not in error.message
+
+
+async def test_a_stop_ends_the_run_and_leaves_what_came(tmp_path: Path) -> None:
+    """The model's own task is cancelled, not only who reads from it."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def stream(_messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str]:
+        try:
+            yield "so "
+            yield "far"
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def agent(turn: Turn) -> None:
+        thinker = Agent(FunctionModel(stream_function=stream))
+        async with turn.step() as step, thinker.run_stream_events("x") as events:
+            await step.feed(events)
+
+    async with conversation(agent, tmp_path) as talk:
+        turn = await talk.session.prompt("hi")
+        await begun.wait()
+        await talk.session.stop()
+        await ended.wait()
+        assert (await turn.finished()).state == "stopped"
+        assert [part.text for part in talk.parts() if isinstance(part, ModelText)] == ["so far"]
 
 
 @pytest.mark.parametrize("way", ["iter", "handler"])

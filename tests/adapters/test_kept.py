@@ -46,7 +46,7 @@ async def test_there_is_nobody_to_ask_and_nothing_to_read() -> None:
     """It says so at once, and does not wait."""
     kept = KeptParts()
     assert kept.is_running()
-    assert await kept.context(None) == []
+    assert (await kept.context(None)).messages == []
     question = Ask(
         interaction_id="i", interaction_type="approval", request=InteractionRequest(title="May I?")
     )

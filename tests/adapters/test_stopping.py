@@ -115,7 +115,7 @@ async def test_a_stop_during_tool_input_leaves_a_legal_history(name: str, tmp_pa
 
     async def agent(turn: Turn) -> None:
         async with turn.step() as step:
-            await step.feed(case.ask(provider, await turn.context()))
+            await step.feed(case.ask(provider, (await turn.context()).messages))
 
     async with conversation(agent, tmp_path) as talk:
         prompt = await talk.session.prompt("Delete it.")

@@ -18,6 +18,8 @@ from midstream.client import (
 from midstream.protocol.calls import (
     ApprovalModeParams,
     ArchiveParams,
+    CompactParams,
+    CompactResult,
     CreateParams,
     EmptyResult,
     ForkParams,
@@ -40,6 +42,7 @@ from midstream.protocol.model import (
     InteractionRequest,
     QuestionAnswer,
     QuestionResponse,
+    Summary,
 )
 from tests.client.conversation import Conversation
 from tests.client.stage import Stage, in_simulation, on_every_network
@@ -283,6 +286,15 @@ async def test_the_calls_of_a_session_have_the_params_that_were_asked_for(stage:
     assert asked.as_(ApprovalModeParams) == ApprovalModeParams(session_id="s", approval_mode="always-allow")
     await asked.result(made)
     await allowing
+
+    compacting = asyncio.ensure_future(session.compact(4, "It was said."))
+    asked = await link.asked("compact")
+    assert asked.as_(CompactParams) == CompactParams(
+        session_id="s", through_sequence=4, summary="It was said."
+    )
+    summary = Summary(from_sequence=1, through_sequence=4, text="It was said.", created_at=1)
+    await asked.result(CompactResult(summary=summary, epoch=conversation.epoch, version=10))
+    assert await compacting == summary
 
     signalling = asyncio.ensure_future(session.signal("typing", {"who": "me"}))
     asked = await link.asked("signal")

@@ -149,3 +149,20 @@ async def test_the_retry_example_leaves_nothing_of_the_failed_attempt(session: S
     assert (await turn.finished()).state == "completed"
     assert [part.text for part in parts_of(session.messages[1:], TextPart)] == ["The answer is 42."]
     assert parts_of(session.messages, ErrorPart) == []
+
+
+@pytest.mark.parametrize("session", ["compact"], indirect=True)
+async def test_the_compact_example_knows_the_summary_and_what_was_said_since(session: Session) -> None:
+    """What it summarized stays for people to read, segment by segment."""
+    for number in range(6):
+        await (await session.prompt(f"prompt {number}")).finished()
+    answers = [part.text for part in parts_of(session.messages[1::2], TextPart)]
+    assert answers[2] == "I know nothing, and 5 message(s)."
+    assert answers[3] == f"I know 6 texts, the last: {answers[2]}, and 1 message(s)."
+    assert answers[5].endswith("and 5 message(s).")
+    assert session.info.summarized_through == 6
+    pages = [await session.segment()]
+    while pages[-1].has_more:
+        pages.append(await session.segment(pages[-1].next_before_sequence))
+    assert [(page.source, len(page.items)) for page in pages] == [("active", 6), ("segment", 6)]
+    assert [message for page in reversed(pages) for message in page.items] == session.messages

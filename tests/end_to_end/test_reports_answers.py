@@ -248,7 +248,7 @@ async def test_what_was_answered_before_the_run_failed_is_not_asked_again(
         await stage.restart()
         await reader.rejoin(await stage.line())
     turn = await stage.turn("Once more")
-    told = [part for message in await turn.context() for part in message.parts]
+    told = [part for message in (await turn.context()).messages for part in message.parts]
     [known] = [part for part in told if isinstance(part, InteractionPart)]
     assert isinstance(known.response, ApprovalResponse)
     assert (known.status, known.response.decision) == ("resolved", decision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from midstream.protocol.calls import SessionResult
+from midstream.protocol.calls import CompactResult, SessionResult
 from midstream.protocol.model import TextPart
 from tests.laws.case import Cases
 from tests.laws.notes import Note
@@ -79,6 +79,32 @@ async def the_approval_mode_changes_in_the_middle_of_a_text(scene: Scene) -> Asy
     await scene.mode("always-allow")
     await text.append("a sentence")
     await step.data("after", "the action stands below this message")
+
+
+@SESSIONS()
+async def what_was_said_is_summarized(scene: Scene) -> AsyncGenerator[None]:
+    yield
+    await scene.ask(CompactResult, "compact", through_sequence=2, summary="An answer came.")
+
+
+@SESSIONS()
+async def what_came_before_is_summarized_in_the_middle_of_a_text(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(CompactResult, "compact", through_sequence=1, summary="Something came before.")
+    turn = await scene.turn()
+    step = await turn.step().__aenter__()
+    text = await step.text().__aenter__()
+    await text.append("Half ")
+    yield
+    await turn.compact(3, "An answer came, and a wish to go on.")
+    await text.append("a sentence")
+    await step.data("after", "stored")
+
+
+@SESSIONS(resets=True)
+async def a_session_with_a_summary_is_cleared(scene: Scene) -> AsyncGenerator[None]:
+    await scene.ask(CompactResult, "compact", through_sequence=2, summary="An answer came.")
+    yield
+    await scene.ask(SessionResult, "sessions.clear")
 
 
 @SESSIONS(resets=True)

@@ -72,6 +72,20 @@ REFUSALS: dict[str, Refusal] = {
         "approval_mode",
     ),
     "no approval mode": ("sessions.approval_mode", {}, "invalid", "approval_mode"),
+    "a summary of what is not there": (
+        "compact",
+        {"through_sequence": 99, "summary": "x"},
+        "invalid",
+        "through_sequence",
+    ),
+    "a summary of what still changes": ("compact", {"through_sequence": 4, "summary": "x"}, "refused", None),
+    "a summary that says nothing": ("compact", {"through_sequence": 1, "summary": " "}, "invalid", "summary"),
+    "a summary that is too long": (
+        "compact",
+        {"through_sequence": 1, "summary": "x" * 65_537},
+        "limit_exceeded",
+        None,
+    ),
     "a page of none": ("messages", {"limit": 0}, "invalid", "limit"),
     "a page of too many": ("messages", {"limit": 201}, "invalid", "limit"),
     "a title that is too long": ("sessions.update", {"title": "x" * 1_025}, "limit_exceeded", None),
@@ -129,6 +143,7 @@ READS: dict[str, dict[str, Value]] = {
     "turn": {},
     "interactions": {},
     "verify": {"from_sequence": 1, "to_sequence": 9},
+    "compact": {"through_sequence": 1, "summary": "Gone"},
     "sessions.get": {},
     "sessions.update": {"title": "Gone"},
 }

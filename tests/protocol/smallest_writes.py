@@ -26,6 +26,7 @@ _FIELDS: dict[str, dict[str, Value]] = {
     "set_phase": {"phase": "streaming"},
     "absorb_inputs": {},
     "add_internal": {"parts": [{"type": "text", "text": "t"}]},
+    "compact": {"through_sequence": 1, "summary": "s"},
     "end_turn": {"state": "completed"},
 }
 

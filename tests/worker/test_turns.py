@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from midstream.agents import Question, Turn, TurnEnded, TurnFailed
-from midstream.protocol.errors import IllegalTransition, InvalidRequest, LimitExceeded
+from midstream.protocol.errors import IdempotencyConflict, IllegalTransition, InvalidRequest, LimitExceeded
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import (
     ActionPart,
@@ -54,8 +54,8 @@ async def everything(turn: Turn) -> None:
             await text.append("Never mind")
         assert await step.abandon()
     await turn.phase("waiting-model")
-    context = await turn.context()
-    newest = await turn.context(limit=1)
+    context = (await turn.context()).messages
+    newest = (await turn.context(limit=1)).messages
     assert [message.sequence for message in context] == list(range(1, len(context) + 1))
     assert newest == context[-1:]
     async with turn.step() as step, step.text() as text:
@@ -209,9 +209,9 @@ async def test_a_long_conversation_is_read_whole(open_stage: OpenWorkerStage) ->
     counts: list[int] = []
 
     async def agent(turn: Turn) -> None:
-        counts.append(len(await turn.context()))
-        assert [one.sequence for one in await turn.context(limit=7)] == [
-            one.sequence for one in (await turn.context())[-7:]
+        counts.append(len((await turn.context()).messages))
+        assert [one.sequence for one in (await turn.context(limit=7)).messages] == [
+            one.sequence for one in (await turn.context()).messages[-7:]
         ]
 
     stage.work(agent)
@@ -219,6 +219,37 @@ async def test_a_long_conversation_is_read_whole(open_stage: OpenWorkerStage) ->
     for _ in range(12):
         await (await session.prompt("Go on")).finished()
     assert counts == list(range(1, 13))
+
+
+async def test_a_summary_of_a_remote_agent_is_what_its_next_context_begins_with(
+    open_stage: OpenWorkerStage,
+) -> None:
+    """Over as many pages as it takes, and refused where the same messages are summarized in other words."""
+    stage = await open_stage(limits=Limits(page_messages=5))
+    seen: list[tuple[str | None, list[int]]] = []
+
+    async def agent(turn: Turn) -> None:
+        context = await turn.context()
+        numbers = [message.sequence for message in context.messages]
+        seen.append((None if context.summary is None else context.summary.text, numbers))
+        if len(numbers) == 7:
+            made = await turn.compact(numbers[-2], f"up to {numbers[-2]}")
+            assert await turn.compact(numbers[-2], f"up to {numbers[-2]}") == made
+            with pytest.raises(IdempotencyConflict):
+                await turn.compact(numbers[-2], "something else")
+            again = await turn.context()
+            assert (again.summary, again.messages) == (made, [turn.prompt])
+            assert (await turn.context(limit=0)).messages == []
+
+    stage.work(agent)
+    session = await stage.session()
+    for _ in range(14):
+        assert (await (await session.prompt("Go on")).finished()).state == "completed"
+    assert seen[6] == (None, list(range(1, 8)))
+    assert seen[7] == ("up to 6", [7, 8])
+    assert seen[12] == ("up to 6", list(range(7, 14)))
+    assert seen[13] == ("up to 12", [13, 14])
+    assert session.info.summarized_through == 12
 
 
 async def test_an_output_longer_than_the_window_and_a_chunk_goes_whole(open_stage: OpenWorkerStage) -> None:

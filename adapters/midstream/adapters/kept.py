@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, structs
 
 from midstream.agents import Step
-from midstream.protocol.agents import NOTHING, AddPart, EndText, MoveTool, ReportError
+from midstream.protocol.agents import NOTHING, AddPart, Context, EndText, MoveTool, ReportError
 from midstream.protocol.model import ErrorPart, ReasoningPart, TextPart, ToolPart
 from midstream.protocol.parts import check_part
 from midstream.protocol.transitions import check_update
@@ -16,7 +16,7 @@ from midstream.protocol.transitions import check_update
 if TYPE_CHECKING:
     from midstream.agents.resumption import Resumption
     from midstream.protocol.agents import Ask, Write, WriteResult
-    from midstream.protocol.model import InteractionPart, Message, Part
+    from midstream.protocol.model import InteractionPart, Part
 
 
 class KeptParts:
@@ -90,10 +90,10 @@ class KeptParts:
         """Refuse: nothing was asked."""
         raise NotImplementedError(f"nobody asked {interaction_id!r}")
 
-    async def context(self, limit: int | None) -> list[Message]:
+    async def context(self, limit: int | None) -> Context:
         """Return no message: there is none, however many are wanted."""
         del limit
-        return []
+        return Context(messages=[])
 
     def _put(self, part: Part) -> None:
         check_part("agent", part)

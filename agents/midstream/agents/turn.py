@@ -17,8 +17,8 @@ from midstream.agents.open_parts import Action, ToolCall
 from midstream.agents.outcomes import Answers, Approval
 from midstream.agents.step import Step
 from midstream.agents.writer import absent
-from midstream.protocol.agents import AbsorbInputs, AddInternal, AddPart, Ask, ReportError, SetPhase
-from midstream.protocol.errors import InvalidRequest
+from midstream.protocol.agents import AbsorbInputs, AddInternal, AddPart, Ask, Compact, ReportError, SetPhase
+from midstream.protocol.errors import InternalError, InvalidRequest
 from midstream.protocol.model import (
     ActionPart,
     ErrorScope,
@@ -31,7 +31,8 @@ from midstream.protocol.model import (
 
 if TYPE_CHECKING:
     from midstream.agents.writer import Writer
-    from midstream.protocol.model import InteractionPart, InteractionType, UserPart
+    from midstream.protocol.agents import Context
+    from midstream.protocol.model import InteractionPart, InteractionType, Summary, UserPart
     from midstream.protocol.values import Value
 
 
@@ -51,12 +52,30 @@ class Turn:
         """The text of the prompt: its text parts, joined by blank lines."""
         return "\n\n".join(part.text for part in self.prompt.parts if isinstance(part, TextPart))
 
-    async def context(self, *, limit: int | None = None) -> list[Message]:
-        """Return the messages so far, ascending and whole, internal ones included.
+    async def context(self, *, limit: int | None = None) -> Context:
+        """Return what was said so far: the last summary, if there is one, and the messages behind it.
 
-        ``limit`` keeps the newest; without it all are read, however many there are.
+        Messages ascend and are whole, internal ones included. ``limit`` keeps the newest; without it all
+        behind the summary are read, however many there are.
         """
         return await self._writer.context(limit)
+
+    async def compact(self, through_sequence: int, summary: str) -> Summary:
+        """Store a summary of all messages up to ``through_sequence``: later contexts begin with it.
+
+        The messages stay where they are. To do the same again is harmless.
+
+        Raises:
+            InvalidRequest: there is no such message, or a summary covers it; or there is no text.
+            Refused: a message up to there can still change (``message_open``).
+            LimitExceeded: the text is longer than ``summary_bytes``.
+            IdempotencyConflict: a summary with another text ends there.
+
+        """
+        written = await self._writer.write(Compact(through_sequence=through_sequence, summary=summary))
+        if written.summary is UNSET:
+            raise InternalError("The summary is stored, and the answer does not have it.")
+        return written.summary
 
     def step(self) -> Step:
         """Return a step: ``async with turn.step() as step``. It is committed as one when it ends."""

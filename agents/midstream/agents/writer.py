@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 
 if TYPE_CHECKING:
     from midstream.agents.resumption import Resumption
-    from midstream.protocol.agents import Ask, Write, WriteResult
-    from midstream.protocol.model import InteractionPart, Message
+    from midstream.protocol.agents import Ask, Context, Write, WriteResult
+    from midstream.protocol.model import InteractionPart
 
 T = TypeVar("T")
 
@@ -57,6 +57,6 @@ class Writer(Protocol):
         """Return an interaction that another process asked, when it has an outcome."""
         ...
 
-    async def context(self, limit: int | None) -> list[Message]:
-        """Return the session's messages, ascending and whole, the newest ``limit`` of them."""
+    async def context(self, limit: int | None) -> Context:
+        """Return the last summary and the messages behind it, whole; the newest ``limit`` of them."""
         ...

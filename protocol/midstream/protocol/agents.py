@@ -26,6 +26,7 @@ from midstream.protocol.model import (
     ReasoningPart,
     SourcePart,
     StepStartPart,
+    Summary,
     TextPart,
     ToolPart,
     ToolState,
@@ -146,6 +147,16 @@ class AddInternal(_Write, tag="add_internal", frozen=True, omit_defaults=True, k
     parts: Annotated[list[UserPart], Meta(min_length=1)]
 
 
+class Compact(_Write, tag="compact", frozen=True, omit_defaults=True, kw_only=True):
+    """The messages up to ``through_sequence`` are summarized (``summary`` of the result); committed.
+
+    The same write again is harmless.
+    """
+
+    through_sequence: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+    summary: str
+
+
 class EndTurn(_Write, tag="end_turn", frozen=True, omit_defaults=True, kw_only=True):
     """The turn is over: completed, or failed with ``failure``; committed. Nothing follows it."""
 
@@ -167,6 +178,7 @@ Write: TypeAlias = (
     | SetPhase
     | AbsorbInputs
     | AddInternal
+    | Compact
     | EndTurn
 )
 """Everything that an agent writes but the text that it appends."""
@@ -179,6 +191,18 @@ class WriteResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     """The messages that ``absorb_inputs`` or ``add_internal`` wrote."""
     undone: bool | UnsetType = UNSET
     """Of ``abandon_step``: whether the step's parts are gone."""
+    summary: Summary | UnsetType = UNSET
+    """Of ``compact``: the summary as it is stored."""
+
+
+class Context(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What an agent knows of the conversation: the last summary, and the messages behind it.
+
+    ``summary`` is None where nothing was summarized: then the messages are all there are.
+    """
+
+    summary: Summary | None = None
+    messages: list[Message]
 
 
 NOTHING = WriteResult()

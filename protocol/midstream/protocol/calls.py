@@ -19,6 +19,7 @@ from midstream.protocol.model import (
     InteractionResponse,
     Message,
     Session,
+    Summary,
     Turn,
     UserPart,
 )
@@ -31,6 +32,7 @@ Epoch: TypeAlias = Annotated[str, Meta(min_length=1, max_length=32)]
 Delivery: TypeAlias = Literal["auto", "queue", "reject", "interrupt"]
 InputState: TypeAlias = Literal["started", "queued", "absorbed", "cancelled"]
 CancelQueue: TypeAlias = Literal["own", "all", "none"]
+PageSource: TypeAlias = Literal["active", "segment"]
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,17 +75,25 @@ class UnsubscribeParams(_Params, frozen=True, kw_only=True):
 
 
 class MessagesParams(_Params, frozen=True, kw_only=True):
-    """``messages``: ``before_sequence`` is exclusive; ``stored`` is the strict view of the database."""
+    """``messages``: ``before_sequence`` is exclusive; ``stored`` is the strict view of the database.
+
+    With ``segment`` a page holds messages of one segment only (SPEC 7.3).
+    """
 
     session_id: Id
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     before_sequence: Sequence | UnsetType = UNSET
     include_internal: bool = False
     stored: bool = False
+    segment: bool = False
 
 
 class Page(_Result, frozen=True, kw_only=True):
-    """A page: whole messages, ascending. ``total`` is the session's highest sequence."""
+    """A page: whole messages, ascending. ``total`` is the session's highest sequence.
+
+    A page of a segment has a ``source``: ``active`` is what no summary closed yet, a ``segment`` has its
+    ``summary``. It is ``cut`` where the segment has more messages below it.
+    """
 
     items: list[Message]
     total: int
@@ -96,6 +106,9 @@ class Page(_Result, frozen=True, kw_only=True):
     turns: list[Turn]
     epoch: str
     version: int
+    source: PageSource | UnsetType = UNSET
+    summary: Summary | UnsetType = UNSET
+    cut: bool = False
 
 
 class MessageParams(_Params, frozen=True, kw_only=True):
@@ -207,6 +220,22 @@ class CancelInputParams(_Params, frozen=True, kw_only=True):
     message_id: Id
 
 
+class CompactParams(_Params, frozen=True, kw_only=True):
+    """``compact``: stores what the messages up to ``through_sequence`` said (SPEC 8.10)."""
+
+    session_id: Id
+    through_sequence: Sequence
+    summary: str
+
+
+class CompactResult(_Result, frozen=True, kw_only=True):
+    """The summary as it is stored."""
+
+    summary: Summary
+    epoch: str
+    version: int
+
+
 class VerifyParams(_Params, frozen=True, kw_only=True):
     """``verify``: at most 200 messages."""
 
@@ -313,6 +342,7 @@ PARAMS: dict[str, type[msgspec.Struct]] = {
     "respond": RespondParams,
     "interactions": InteractionsParams,
     "cancel_input": CancelInputParams,
+    "compact": CompactParams,
     "verify": VerifyParams,
     "signal": SignalParams,
     "sessions.create": CreateParams,
@@ -339,6 +369,7 @@ RESULTS: dict[str, type[msgspec.Struct]] = {
     "respond": RespondResult,
     "interactions": InteractionsResult,
     "cancel_input": PromptResult,
+    "compact": CompactResult,
     "verify": VerifyResult,
     "signal": EmptyResult,
     "sessions.create": SessionResult,

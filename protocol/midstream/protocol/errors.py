@@ -150,8 +150,8 @@ class Refused(MidstreamError):
     """The request is well formed but the session's state does not allow it; nothing was changed.
 
     ``details.reason`` is ``turn_running``, ``queue_full``, ``archived``, ``forking``,
-    ``delivery_not_allowed``; of ``agent.attach`` it is ``turn_ended``, ``turn_taken``, ``fenced``,
-    ``not_registered`` or ``not_remote`` (SPEC 14.3).
+    ``delivery_not_allowed``, ``message_open``; of ``agent.attach`` it is ``turn_ended``, ``turn_taken``,
+    ``fenced``, ``not_registered`` or ``not_remote`` (SPEC 14.3).
     """
 
     code = "refused"

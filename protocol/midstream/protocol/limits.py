@@ -52,6 +52,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of a session's title."""
     metadata_bytes: int = 16 * 1024
     """Bytes of a session's metadata, encoded."""
+    summary_bytes: int = 64 * 1024
+    """Bytes of a summary: it goes to the model with every turn, so it is to be short."""
     signal_bytes: int = 4 * 1024
     """Bytes of a signal's data, encoded: signals are for typing and presence, not for content."""
     agent_frame_bytes: int = 16 * 1024 * 1024

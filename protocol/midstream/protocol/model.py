@@ -267,11 +267,25 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     error: TurnFailure | UnsetType = UNSET
 
 
+class Summary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What the messages of one segment said. Derived: no message, no sequence, in no page of them.
+
+    ``subject`` is who made it; it is absent where the session's agent did.
+    """
+
+    from_sequence: int
+    through_sequence: int
+    text: str
+    created_at: int
+    subject: str | UnsetType = UNSET
+
+
 class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The session's own state. Messages below ``first_sequence`` no longer exist.
 
     What has its usual value is not written: no ``metadata``, an empty ``queue``, nothing pending,
-    nothing cleared, the approval mode ``ask``. ``approval_mode_by`` is who set another mode.
+    nothing cleared, nothing summarized, the approval mode ``ask``. ``approval_mode_by`` is who set another
+    mode.
     """
 
     session_id: str
@@ -288,3 +302,4 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pending_interactions: int = 0
     approval_mode: ApprovalMode = "ask"
     approval_mode_by: str | UnsetType = UNSET
+    summarized_through: int = 0

@@ -14,7 +14,7 @@ import msgspec
 
 from midstream.protocol.calls import PARAMS, RESULTS
 from midstream.protocol.frames import ClientFrame, ServerFrame
-from midstream.protocol.model import Message, Part, Session, Turn, UserPart
+from midstream.protocol.model import Message, Part, Session, Summary, Turn, UserPart
 from midstream.protocol.values import Value
 
 Schema: TypeAlias = dict[str, Value]
@@ -28,7 +28,14 @@ def schemas() -> dict[str, Schema]:
     A type is referred to as ``model.json#/$defs/Message``; the params and the result of a method
     as ``params.json#/properties/prompt``.
     """
-    model = {"Session": Session, "Message": Message, "Turn": Turn, "Part": Part, "UserPart": UserPart}
+    model = {
+        "Session": Session,
+        "Message": Message,
+        "Turn": Turn,
+        "Summary": Summary,
+        "Part": Part,
+        "UserPart": UserPart,
+    }
     frames = {"ClientFrame": ClientFrame, "ServerFrame": ServerFrame}
     return {
         "model.json": _file("The canonical model", "$defs", model),

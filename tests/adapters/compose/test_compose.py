@@ -26,6 +26,7 @@ from midstream.protocol.model import (
     InteractionRequest,
     Message,
     StepStartPart,
+    Summary,
     TextPart,
     ToolPart,
 )
@@ -92,7 +93,10 @@ def texts_in(value: object) -> list[str]:
 @plain
 def test_a_summary_stands_before_what_follows_it(provider: str) -> None:
     """It is escaped as context is, and said by people: no provider has another form for it."""
-    context = Context([said("user", TextPart(text="Go on."))], summary="They spoke of <b> & co.")
+    summary = Summary(
+        from_sequence=1, through_sequence=4, text="They spoke of <b> & co.", created_at=1_700_000_000_000
+    )
+    context = Context(messages=[said("user", TextPart(text="Go on."))], summary=summary)
     (first,) = composed(context, provider)
     assert texts_in(first)[0].startswith("<summary>They spoke of &lt;b&gt; &amp; co.</summary>")
     assert json.dumps(first).index("summary") < json.dumps(first).index("Go on.")

@@ -33,12 +33,12 @@ async def test_an_agent_is_given_its_prompt_and_all_that_was_said(street: Street
         step = await turn.step().__aenter__()
         text = await step.text().__aenter__()
         await text.append("half")
-        context = await turn.context()
+        context = (await turn.context()).messages
         assert context == await house.messages()
         assert context[:2] == [turn.prompt, hint]
         assert parts_of(context[2])[0]["text"] == "half"
-        assert await turn.context(limit=2) == context[1:]
-        assert await turn.context(limit=50) == context
+        assert (await turn.context(limit=2)).messages == context[1:]
+        assert (await turn.context(limit=50)).messages == context
 
 
 @in_simulation
@@ -53,7 +53,7 @@ async def test_what_an_agent_is_given_is_its_own(street: Street) -> None:
         async with turn.step() as step:
             await step.data("d", {"n": 1})
         await house.prompt("b", DataPart(data_type="d", data={"n": 1}))
-        given = [turn.prompt, *await turn.context(), *await turn.take_inputs()]
+        given = [turn.prompt, *(await turn.context()).messages, *await turn.take_inputs()]
         for message in given:
             for part in message.parts:
                 assert isinstance(part, DataPart)

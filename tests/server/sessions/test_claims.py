@@ -212,7 +212,7 @@ async def test_a_server_that_dies_between_the_answer_and_the_execution_never_exe
         with pytest.raises(Unavailable):
             await call.execute(lamp)
         following = await house.begin("again")
-        context = await following.context()
+        context = (await following.context()).messages
         assert tool_of(context).state == "failed"
         assert lamp.inputs == []
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 from msgspec import structs
 
-from midstream.protocol.model import Message, Session, TextPart, Turn
+from midstream.protocol.model import Message, Session, Summary, TextPart, Turn
 from midstream.server.storage import messages, rows, schema, store
 from midstream.server.storage.records import InputRow, LedgerRow, MessageRow, PartRow, SessionWrite, View
 
@@ -92,6 +92,11 @@ def new_input(message_id: str, accepted: int, state: str = "queued") -> InputRow
         accepted=accepted,
         parts=[TextPart(text=message_id)],
     )
+
+
+def new_summary(start: int, through: int) -> Summary:
+    """A summary of what these messages said."""
+    return Summary(from_sequence=start, through_sequence=through, text=f"up to {through}", created_at=NOW)
 
 
 def running_turn(turn_id: str = "turn", revision: int = 2) -> Turn:

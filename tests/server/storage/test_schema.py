@@ -35,6 +35,7 @@ def test_a_new_file_gets_the_tables_and_says_which() -> None:
         "turns",
         "inputs",
         "attachments",
+        "summaries",
     }
 
 

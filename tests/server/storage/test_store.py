@@ -28,6 +28,7 @@ from tests.server.storage.books import (
     new_input,
     new_ledger,
     new_session,
+    new_summary,
     running_turn,
     tables,
     text_message,
@@ -275,9 +276,10 @@ def with_everything(status: str, count: int) -> tuple[apsw.Connection, int, dict
                 inputs=[new_input("m", 1)],
                 interactions=[("ask", 1, 1), ("ask later", count, 1)],
                 attachment=AttachmentRow(turn_id="turn", generation=1, n=1, worker="w"),
+                summaries=[new_summary(1, 2)],
             ),
         )
-    beside = dict.fromkeys(("sessions", "epochs", "turns", "inputs", "attachments"), 1)
+    beside = dict.fromkeys(("sessions", "epochs", "turns", "inputs", "attachments", "summaries"), 1)
     return connection, number, beside | {"messages": 2, "parts": 2, "interactions": 2}
 
 
@@ -328,6 +330,7 @@ def test_a_cleared_session_loses_what_is_below_its_first_sequence() -> None:
     assert messages.find_interaction(connection, view, "ask") is None
     left = tables(connection)
     assert (left["messages"], left["parts"], left["interactions"]) == (52, 52, 3)
+    assert left["summaries"] == 1
     assert store.find_input(connection, number, "m")[0] is not None
     assert messages.turns_by_id(connection, number, ["turn"]) == [running_turn()]
     assert store.sessions_to_clean(connection) == []

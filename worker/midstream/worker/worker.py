@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 import structlog
-from msgspec import UNSET
 
 from midstream.agents.turn import Agent
 from midstream.client.calls import Answer
@@ -31,7 +30,7 @@ from midstream.protocol.agent_calls import (
     RegisterResult,
     UnregisterParams,
 )
-from midstream.protocol.calls import MessagesParams, Page
+from midstream.protocol.agents import Context
 from midstream.protocol.frames import (
     Ack,
     Answered,
@@ -44,7 +43,7 @@ from midstream.protocol.frames import (
     WriteRefused,
     Wrote,
 )
-from midstream.protocol.model import Message
+from midstream.worker.contexts import read_context
 from midstream.worker.turns import Turns, TurnTools
 
 log = structlog.get_logger("midstream.worker")
@@ -220,26 +219,9 @@ class Worker:
             self._sending = True
             asyncio.get_running_loop().call_soon(self._timers.run, self._send)
 
-    async def messages(self, session_id: str, limit: int | None) -> list[Message]:
-        """Return the session's newest messages, ascending and whole, internal ones included."""
-        pages: list[list[Message]] = []
-        found = 0
-        before: int | msgspec.UnsetType = UNSET
-        most = self._exchange.limits.page_messages
-        while limit is None or found < limit:
-            params = MessagesParams(
-                session_id=session_id,
-                limit=most if limit is None else min(most, limit - found),
-                before_sequence=before,
-                include_internal=True,
-            )
-            page = await self._exchange.ask("messages", params, Page, repeatable=True)
-            pages.append(page.items)
-            found += len(page.items)
-            before = page.next_before_sequence
-            if not page.has_more or before is UNSET:
-                break
-        return [message for items in reversed(pages) for message in items]
+    async def context(self, session_id: str, limit: int | None) -> Context:
+        """Return the session's last summary and the messages behind it, whole, internal ones included."""
+        return await read_context(self._exchange, session_id, limit)
 
     # Registering
 

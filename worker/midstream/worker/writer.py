@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 
 from midstream.agents.errors import TurnEnded
 from midstream.agents.resumption import Resumption
-from midstream.protocol.agents import NOTHING, Ask, Write, WriteResult, is_stored
+from midstream.protocol.agents import NOTHING, Ask, Context, Write, WriteResult, is_stored
 from midstream.protocol.errors import MidstreamError
-from midstream.protocol.model import InteractionPart, Message
+from midstream.protocol.model import InteractionPart
 from midstream.worker.attachment import Attachment, Event, Heard, Settled
 
 YIELD_EVERY = 64
@@ -27,8 +27,8 @@ class Way(Protocol):
         """Learn that there may be frames to send; they go out soon, together."""
         ...
 
-    async def messages(self, session_id: str, limit: int | None) -> list[Message]:
-        """Return the session's newest messages, ascending and whole."""
+    async def context(self, session_id: str, limit: int | None) -> Context:
+        """Return the session's last summary and the messages behind it, whole."""
         ...
 
 
@@ -100,11 +100,11 @@ class RemoteWriter:
             return known
         return await self._future(self._outcomes, interaction_id)
 
-    async def context(self, limit: int | None) -> list[Message]:
-        """Return the session's messages, after all that was written before."""
+    async def context(self, limit: int | None) -> Context:
+        """Return the session's last summary and the messages behind it, after all that was written before."""
         await self._may_write()
         await self.settled()
-        return await self._way.messages(self.session_id, limit)
+        return await self._way.context(self.session_id, limit)
 
     async def settled(self) -> None:
         """Return when the server has taken all that was written; raise what it refused."""

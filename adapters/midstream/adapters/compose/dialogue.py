@@ -79,8 +79,8 @@ Said: TypeAlias = UserSaid | AgentSaid
 def dialogue(context: Context) -> list[Said]:
     """Return what was said: messages of people that follow each other as one, the agent's by their steps."""
     said: list[Said] = []
-    if context.summary:
-        said.append(UserSaid([tagged(SUMMARY, context.summary)]))
+    if context.summary is not None:
+        said.append(UserSaid([tagged(SUMMARY, context.summary.text)]))
     for message in context.messages:
         for one in _user(message) if message.role == "user" else _steps(message):
             before = said[-1] if said else None

@@ -28,6 +28,7 @@ from midstream.protocol.model import (
     Message,
     QuestionAnswer,
     QuestionResponse,
+    Summary,
     TextPart,
     Turn,
     UserPart,
@@ -246,6 +247,38 @@ class Session:
     async def verify(self) -> VerifyReport:
         """Compare the replica with the server by digests, each page of 200 at one and the same version."""
         return await self._history.verify()
+
+    async def compact(self, through_sequence: int, summary: str) -> Summary:
+        """Store a summary of all messages up to ``through_sequence``: the agent is then given that instead.
+
+        The messages stay. To do the same again is harmless.
+
+        Raises:
+            InvalidRequest: there is no such message, or a summary covers it.
+            Refused: a message up to there can still change.
+            IdempotencyConflict: a summary with another text ends there.
+
+        """
+        params = calls.CompactParams(
+            session_id=self.session_id, through_sequence=through_sequence, summary=summary
+        )
+        return (await self._ask("compact", params, calls.CompactResult, repeatable=True)).summary
+
+    async def segment(self, before_sequence: int | UnsetType = UNSET, *, limit: int = 50) -> calls.Page:
+        """Read a page of one segment; :attr:`messages` stays as it is.
+
+        First the one that no summary covers (``source`` is ``active``, ``summary`` the last there is); with
+        a page's ``next_before_sequence`` the rest of it (where it was ``cut``), or the segment before, which
+        has the ``summary`` that closed it. ``has_more`` says whether there is one.
+        """
+        params = calls.MessagesParams(
+            session_id=self.session_id,
+            limit=limit,
+            before_sequence=before_sequence,
+            include_internal=self.include_internal,
+            segment=True,
+        )
+        return await self._ask("messages", params, calls.Page, repeatable=True)
 
     async def fork(
         self, message_id: str | None = None, *, session_id: str | None = None, title: str | None = None

@@ -114,7 +114,7 @@ class _Demo:
 
     async def note(self) -> None:
         """Keep a note, or list them."""
-        notes = notes_in(await self._turn.context())
+        notes = notes_in((await self._turn.context()).messages)
         added = noted_text(self._text)
         if not added:
             await self.say(_listed(notes) + "\n\n`note` and some words add one; `delete` deletes the last.")
@@ -128,7 +128,7 @@ class _Demo:
 
     async def delete(self) -> None:
         """Delete the last note, if a person approves."""
-        notes = notes_in(await self._turn.context())
+        notes = notes_in((await self._turn.context()).messages)
         if not notes:
             await self.say("There is no note left to delete. `note buy milk` makes one.")
             return

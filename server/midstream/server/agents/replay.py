@@ -69,7 +69,7 @@ def replay_agent(folder: str | Path, *, speed: float = 1.0) -> Agent:
 
     async def agent(turn: Turn) -> None:
         try:
-            name = choose(recordings_in(root), turn.prompt_text, last_played(await turn.context()))
+            name = choose(recordings_in(root), turn.prompt_text, last_played((await turn.context()).messages))
             chunks = read_recording(root / f"{name}{SUFFIX}")
         except RecordingError as error:
             raise TurnFailed("bad_recording", str(error)) from error

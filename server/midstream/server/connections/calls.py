@@ -95,6 +95,7 @@ ROUTES: Final[dict[str, Route]] = {
     "respond": Route("write", "session"),
     "interactions": Route("read", "session"),
     "cancel_input": Route("write", "session"),
+    "compact": Route("write", "session"),
     "verify": Route("read", "session"),
     "signal": Route("write", "session"),
     "sessions.create": Route("write", "registry"),

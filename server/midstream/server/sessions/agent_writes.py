@@ -15,6 +15,7 @@ from midstream.protocol.agents import (
     Ask,
     BeginStep,
     ChangeAction,
+    Compact,
     EndStep,
     EndText,
     EndTurn,
@@ -37,7 +38,7 @@ from midstream.protocol.model import (
     TurnPhase,
 )
 from midstream.protocol.transitions import check, is_open
-from midstream.server.sessions import interactions, turns
+from midstream.server.sessions import interactions, summaries, turns
 from midstream.server.sessions.endings import ended
 
 if TYPE_CHECKING:
@@ -119,6 +120,9 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
             return NOTHING, turns.absorb(draft, turn)
         case AddInternal():
             return NOTHING, [turns.write_internal(draft, turn, write.parts)]
+        case Compact():
+            made = summaries.compact(draft, write.through_sequence, write.summary, subject=None)
+            return WriteResult(summary=made), []
         case EndTurn():
             turns.end_turn(
                 draft,

@@ -11,7 +11,7 @@ from midstream.protocol import calls
 from midstream.protocol.agent_calls import AttachParams
 from midstream.protocol.digest import content_hash
 from midstream.protocol.errors import NotFound, Refused, Unavailable, UnknownMethod
-from midstream.server.sessions import interactions, turns
+from midstream.server.sessions import interactions, summaries, turns
 
 if TYPE_CHECKING:
     import msgspec
@@ -185,6 +185,18 @@ async def _respond(state: LoadedState, command: Command) -> msgspec.Struct:
     return calls.RespondResult(interaction=answered)
 
 
+async def _compact(state: LoadedState, command: Command) -> msgspec.Struct:
+    params = cast("calls.CompactParams", command.params)
+    through, text = params.through_sequence, params.summary
+    summary = summaries.repeated(await state.reading.summary_through(through), text)
+    if summary is None:
+        draft = await state.draft()
+        summary = summaries.compact(draft, through, text, subject=command.caller.subject)
+        await state.commit(draft)
+    versions = state.versions
+    return calls.CompactResult(summary=summary, epoch=versions.epoch, version=versions.published)
+
+
 # The session
 
 
@@ -279,6 +291,7 @@ _HANDLERS: dict[str, Handler] = {
     "stop": _stop,
     "cancel_input": _cancel_input,
     "respond": _respond,
+    "compact": _compact,
     "sessions.get": _get,
     "sessions.update": _update,
     "sessions.archive": _archive,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from midstream.protocol.limits import Limits
-    from midstream.protocol.model import Session
+    from midstream.protocol.model import Session, Summary
     from midstream.server.ids import Ids
     from midstream.server.sessions.projection import Projection
     from midstream.server.storage.records import AttachmentRow, InputRow
@@ -66,6 +66,7 @@ class Draft:
         """How far a remote agent's writes are in this draft."""
         self.added: Place | None = None
         """Where an agent's part was added."""
+        self.summaries: list[Summary] = []
         self._limited = True
         self._projection = projection
         self._pending = projection.session.pending_interactions
@@ -271,7 +272,8 @@ class Draft:
     def clear(self) -> None:
         """Remove every message there is."""
         if self.session.first_sequence <= self.session.message_count:
-            self.session = structs.replace(self.session, first_sequence=self.session.message_count + 1)
+            first = self.session.message_count + 1
+            self.session = structs.replace(self.session, first_sequence=first, summarized_through=0)
             self.clears = True
 
     # The end
@@ -307,6 +309,7 @@ class Draft:
             turns=list(turns.values()),
             queue=self.queue,
             inputs=list(self.inputs.values()),
+            summaries=self.summaries,
         )
 
     def _changed_session(self, version: int) -> Session | None:

@@ -29,7 +29,7 @@ from midstream.server.sessions.directory import (
     request_hash,
 )
 from midstream.server.sessions.endings import ended
-from midstream.server.storage import messages, rows, store
+from midstream.server.storage import messages, rows, store, summaries
 from midstream.server.storage.database import SNAPSHOTS
 from midstream.server.storage.records import MessageRow, PartRow, StoredMessage, View
 
@@ -46,6 +46,8 @@ _BATCH = 100
 _BATCH_BYTES = 1024 * 1024
 """Bytes of messages after which a batch ends; it holds at least one."""
 
+_SUMMARIES = 16
+"""Summaries of a batch: each may be as long as a message."""
 _AT_ONCE = SNAPSHOTS
 """Forks at a time; others wait here, where they hold up nobody."""
 
@@ -140,7 +142,27 @@ class Forks:
             copies = [self._copied(source.whole(one), session) for one in found]
             await self._services.database.write(_batch_of(session_no, copies))
             start += len(found)
+        await self._copy_summaries(session_no, view, snapshot, source)
         await self._services.database.write(partial(store.show_forked, session_no=session_no))
+
+    async def _copy_summaries(self, session_no: int, view: View, snapshot: Snapshot, source: Source) -> None:
+        """Copy the summaries whose segments lie in the copy, and let the session say how far they go."""
+        start = source.first
+        while start <= source.last:
+            read = partial(
+                summaries.between,
+                view=structs.replace(view, first=source.first),
+                start=start,
+                end=source.last,
+                limit=_SUMMARIES,
+            )
+            found = await snapshot.read(read)
+            if not found:
+                break
+            await self._services.database.write(
+                partial(summaries.write_forked, session_no=session_no, summaries=found)
+            )
+            start = found[-1].through_sequence + 1
 
     def _copied(self, message: Message, session: Session) -> Message:
         ids = self._services.ids

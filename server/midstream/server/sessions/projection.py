@@ -20,7 +20,7 @@ from midstream.server.storage import rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from midstream.protocol.model import Session, Turn
+    from midstream.protocol.model import Session, Summary, Turn
     from midstream.server.storage.records import InputRow, LoadedSession, StoredMessage
 
 
@@ -108,6 +108,8 @@ class FinishedDraft(msgspec.Struct, frozen=True, kw_only=True):
     queue: list[InputRow]
     inputs: list[InputRow]
     """The inputs that it changed."""
+    summaries: list[Summary]
+    """Those that it made."""
 
 
 class Projection:

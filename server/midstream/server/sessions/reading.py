@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from midstream.protocol.agents import Context
 from midstream.protocol.calls import Cursor, MessagesParams, Page, VerifyParams, VerifyResult
 from midstream.protocol.digest import message_digest
 from midstream.protocol.errors import NotFound
 from midstream.protocol.frames import MessageEntry, SyncPayload
 from midstream.server.sessions.entries import entry
-from midstream.server.storage import messages, rows, store
+from midstream.server.sessions.segments import Segment, segment_of, within
+from midstream.server.storage import messages, rows, store, summaries
 from midstream.server.storage.records import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import apsw
+    from msgspec import UnsetType
 
     from midstream.protocol.limits import Limits
-    from midstream.protocol.model import InteractionPart, Message, Turn
+    from midstream.protocol.model import InteractionPart, Message, Summary, Turn
     from midstream.server.sessions.projection import Projection
     from midstream.server.sessions.stream import Stream
     from midstream.server.storage.database import Database
@@ -46,26 +49,34 @@ class Reading:
 
     async def page(self, params: MessagesParams) -> Page:
         """Return a page (SPEC 7, ``messages``)."""
-        found, more = await self._stored_page(
+        view = self._view(include_internal=params.include_internal)
+        segment = await self._segment(view, params.before_sequence) if params.segment else None
+        found, cut = await self._stored_page(
+            within(view, segment),
             before=None if params.before_sequence is UNSET else params.before_sequence,
             limit=params.limit,
-            include_internal=params.include_internal,
         )
         if not params.stored:
-            found, more = self._cut(found, more)
+            found, cut = self._cut(found, cut)
         items = [rows.wire_message(one) if params.stored else self._projection.overlay(one) for one in found]
+        below = items[0].sequence if cut else UNSET
+        if segment is not None and segment.has_earlier and not cut:
+            below = segment.start
         return Page(
             items=items,
             total=self._projection.session.message_count,
             start_sequence=items[0].sequence if items else UNSET,
             end_sequence=items[-1].sequence if items else UNSET,
-            next_before_sequence=items[0].sequence if more else UNSET,
-            has_more=more,
+            next_before_sequence=below,
+            has_more=below is not UNSET,
             include_internal=params.include_internal,
             before_sequence=params.before_sequence,
             turns=await self._turns_of(items),
             epoch=self._stream.versions.epoch,
             version=self._stream.versions.durable if params.stored else self._stream.versions.published,
+            source=UNSET if segment is None else segment.source,
+            summary=UNSET if segment is None else segment.summary or UNSET,
+            cut=cut and segment is not None,
         )
 
     async def sync(self, cursor: Cursor | None, *, limit: int, include_internal: bool) -> SyncPayload:
@@ -105,23 +116,34 @@ class Reading:
             raise NotFound("turn", turn_id)
         return found[0]
 
-    async def context(self, limit: int | None) -> list[Message]:
-        """Return the newest messages, or all, internal ones included, as an agent is to see them.
+    async def summary_through(self, sequence: int) -> Summary | None:
+        """Return the summary that closes with a message, if there is one."""
+        read = partial(summaries.covering, view=self._view(), sequence=sequence)
+        found = await self._database.read(read)
+        return found if found is not None and found.through_sequence == sequence else None
 
-        They may be all of a long conversation, so they are decoded where they are read, off the event loop.
+    async def context(self, limit: int | None) -> Context:
+        """Return the last summary, and the newest messages behind it, or all, as an agent is to see them.
+
+        Internal ones are included. They may be all of a long conversation, so they are decoded where they
+        are read, off the event loop.
         """
         session = self._projection.session
+        through = session.summarized_through
+        summary = await self.summary_through(through) if through else None
+        start = max(session.first_sequence, session.summarized_through + 1)
         # sequences have no holes, and an agent sees every one
-        start = session.first_sequence if limit is None else session.message_count - limit + 1
-        read = self._span(max(start, session.first_sequence), 2**62)
+        start = start if limit is None else max(start, session.message_count - limit + 1)
+        read = self._span(start, 2**62)
         opened = self._projection.open
         found = await self._database.read(
             lambda connection: [rows.whole_message(one) for one in read(connection)]
         )
-        return [
+        newest = [
             rows.copied(opened[one.sequence].live.message()) if one.sequence in opened else one
             for one in found
         ]
+        return Context(summary=summary, messages=newest)
 
     async def prompt(self, turn_id: str) -> Message:
         """Return the user's message that started a turn which still runs."""
@@ -188,17 +210,15 @@ class Reading:
             messages.span, view=self._view(include_internal=include_internal), start=start, end=end
         )
 
+    async def _segment(self, view: View, before: int | UnsetType) -> Segment:
+        session = self._projection.session
+        return await self._database.read(partial(segment_of, view=view, session=session, before=before))
+
     async def _stored_page(
-        self, *, before: int | None, limit: int, include_internal: bool
+        self, view: View, *, before: int | None, limit: int
     ) -> tuple[list[StoredMessage], bool]:
         return await self._database.read(
-            partial(
-                messages.page,
-                view=self._view(include_internal=include_internal),
-                before=before,
-                limit=limit,
-                max_bytes=self._limits.page_bytes,
-            )
+            partial(messages.page, view=view, before=before, limit=limit, max_bytes=self._limits.page_bytes)
         )
 
     def _cut(self, found: list[StoredMessage], more: bool) -> tuple[list[StoredMessage], bool]:  # noqa: FBT001  # a pair
@@ -282,9 +302,8 @@ class Reading:
     async def _reset(self, *, limit: int, include_internal: bool) -> SyncPayload:
         projection, versions = self._projection, self._stream.versions
         # without a limit one message is read all the same, to say whether there are any
-        found, more = await self._stored_page(
-            before=None, limit=limit or 1, include_internal=include_internal
-        )
+        view = self._view(include_internal=include_internal)
+        found, more = await self._stored_page(view, before=None, limit=limit or 1)
         found, more = ([], bool(found)) if limit == 0 else self._cut(found, more)
         items = [projection.overlay(one) for one in found]
         return SyncPayload(

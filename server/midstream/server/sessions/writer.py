@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import UNSET
+
 from midstream.agents.errors import TurnEnded
-from midstream.protocol.agents import EndTurn, WriteResult, is_stored
+from midstream.protocol.agents import Compact, EndTurn, WriteResult, is_stored
 from midstream.protocol.model import InteractionPart
+from midstream.server.sessions import summaries
 from midstream.server.sessions.agent_writes import Places, apply
 from midstream.server.sessions.state import LoadedState
 from midstream.server.storage import rows
@@ -16,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from midstream.agents.resumption import Resumption
-    from midstream.protocol.agents import Ask, Write
-    from midstream.protocol.model import Message, Turn
+    from midstream.protocol.agents import Ask, Context, Write
+    from midstream.protocol.model import Turn
     from midstream.server.sessions.draft import Draft
     from midstream.server.sessions.projection import FinishedDraft
 
@@ -52,10 +55,10 @@ class TurnWriter:
         """Say whether the turn still runs, and this agent is the one that runs it."""
         return self._state.runs(self.turn_id)
 
-    async def context(self, limit: int | None) -> list[Message]:
-        """Return the session's messages, between two changes."""
+    async def context(self, limit: int | None) -> Context:
+        """Return the session's last summary and the messages behind it, between two changes."""
 
-        async def work(state: LoadedState) -> list[Message]:
+        async def work(state: LoadedState) -> Context:
             self._running(state)
             await state.flush()
             return await state.reading.context(limit)
@@ -70,8 +73,15 @@ class TurnWriter:
         self, state: LoadedState, write: Write, *, decided: Decided | None = None
     ) -> WriteResult:
         """Make a write, inside the loop. ``decided`` is told what comes of it, before it is stored."""
+        known = None
+        if isinstance(write, Compact):
+            known = await state.reading.summary_through(write.through_sequence)
+            known = summaries.repeated(known, write.summary)
         draft = await state.draft()
-        result, sequences = apply(draft, self._running(state), write, self._places)
+        running, result = self._running(state), WriteResult(summary=known or UNSET)
+        sequences: list[int] = []
+        if known is None:
+            result, sequences = apply(draft, running, write, self._places)
         if decided is not None:
             decided(draft, result, sequences)
         if isinstance(write, EndTurn):

@@ -59,6 +59,7 @@ def session_write(
         turns=finished.turns,
         inputs=finished.inputs,
         attachment=attachment,
+        summaries=finished.summaries,
         deleted=deleted,
     )
 

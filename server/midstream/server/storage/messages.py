@@ -46,6 +46,14 @@ def page(
     return items[::-1], False
 
 
+def has_any(connection: apsw.Connection, view: View, *, before: int) -> bool:
+    """Say whether the view shows a message below ``before``."""
+    found = connection.execute(
+        f"SELECT 1 FROM messages WHERE {_IN_VIEW} AND sequence < ? LIMIT 1", (*_of(view), before)
+    )
+    return next(iter(found), None) is not None
+
+
 def span(
     connection: apsw.Connection, view: View, *, start: int, end: int, max_bytes: int = 2**62
 ) -> list[StoredMessage]:

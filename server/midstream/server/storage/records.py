@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from midstream.protocol.calls import Delivery, InputState
-from midstream.protocol.model import Message, Part, Session, Turn
+from midstream.protocol.model import Message, Part, Session, Summary, Turn
 
 
 class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +110,7 @@ class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):
     turns: list[Turn] = []
     inputs: list[InputRow] = []
     attachment: AttachmentRow | None = None
+    summaries: list[Summary] = []
     deleted: bool = False
 
 

@@ -24,7 +24,8 @@ Row = tuple[Any, ...]
 
 SESSION_COLUMNS = (
     "session_id, revision, title, metadata, created_at, updated_at, archived_at, first_sequence,"
-    " message_count, running_turn_id, pending_interactions, approval_mode, approval_mode_by"
+    " message_count, running_turn_id, pending_interactions, approval_mode, approval_mode_by,"
+    " summarized_through"
 )
 SESSION_WIDTH = len(SESSION_COLUMNS.split(", "))
 """How many columns those are: what else a query asks for stands behind them."""
@@ -63,6 +64,7 @@ def read_session(row: Row, queue: list[str]) -> Session:
         pending_interactions=row[10],
         approval_mode=row[11],
         approval_mode_by=optional(row[12]),
+        summarized_through=row[13],
     )
 
 
@@ -82,6 +84,7 @@ def session_values(session: Session) -> Row:
         session.pending_interactions,
         session.approval_mode,
         nullable(session.approval_mode_by),
+        session.summarized_through,
     )
 
 

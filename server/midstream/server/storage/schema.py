@@ -137,7 +137,22 @@ _TIME_CEILING = """
 ALTER TABLE sessions ADD COLUMN time_ceiling INTEGER NOT NULL DEFAULT 0;
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING)
+_SUMMARIES = """
+ALTER TABLE sessions ADD COLUMN summarized_through INTEGER NOT NULL DEFAULT 0;
+
+-- What the messages of each closed segment said: derived, and no message.
+CREATE TABLE summaries (
+    session_no INTEGER NOT NULL,
+    through_sequence INTEGER NOT NULL,
+    from_sequence INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    subject TEXT,
+    PRIMARY KEY (session_no, through_sequence)
+) STRICT;
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

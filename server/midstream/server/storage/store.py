@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from midstream.protocol.model import Session
-from midstream.server.storage import rows
+from midstream.server.storage import rows, summaries
 from midstream.server.storage.messages import open_messages
 from midstream.server.storage.records import (
     AttachmentRow,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LEDGER_SET = ", ".join(f"{column} = ?" for column in rows.LEDGER_COLUMNS.split(", "))
 _SESSION_SET = ", ".join(f"{column} = ?" for column in rows.SESSION_COLUMNS.split(", "))
-_TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs", "attachments")
+_TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs", "attachments", "summaries")
 """The tables with rows of a session, besides its own."""
 _PURGE_ROWS = 500
 """Messages that one purge job removes: short enough that other sessions' commits do not wait for it."""
@@ -179,6 +179,7 @@ def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
             " (session_no, turn_id, generation, n, worker, instance, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (number, kept.turn_id, kept.generation, kept.n, kept.worker, kept.instance, kept.outcomes),
         )
+    summaries.write(connection, number, write.summaries)
     if write.deleted:
         # of a deleted session only the id stays, so that it is never given again, and the key
         connection.execute(
@@ -216,6 +217,10 @@ def purge(connection: apsw.Connection, session_no: int) -> bool:
     if row is None:
         return False
     status, below = row[0], row[1] if row[0] == "live" else 2**62
+    # with the first messages: their segments are closed by nothing any more
+    connection.execute(
+        "DELETE FROM summaries WHERE session_no = ? AND through_sequence < ?", (session_no, below)
+    )
     sequences = [
         found[0]
         for found in connection.execute(

@@ -118,7 +118,7 @@ def test_files_have_the_library_s_own_blocks() -> None:
     letter = model.FilePart(url="data:text/plain,Dear%20all", media_type="text/plain", filename="a.txt")
     film = model.FilePart(url="https://h/a.mp4", media_type="video/mp4")
     (message,) = compose([said("user", picture, far, paper, letter, film)], "langchain")
-    for_films = langchain.compose(Context([said("user", film)]), takes={"video/"})
+    for_films = langchain.compose(Context(messages=[said("user", film)]), takes={"video/"})
     assert for_films[0].content == [{"type": "video", "mime_type": "video/mp4", "url": "https://h/a.mp4"}]
     assert message.content == [
         {"type": "image", "mime_type": "image/png", "base64": "AAEC"},

@@ -144,7 +144,7 @@ def test_files_have_the_library_s_own_forms() -> None:
     lost = model.FilePart(url="file:///x", media_type="application/zip")
     sound = model.FilePart(url="data:audio/wav;base64,AAEC", media_type="audio/wav")
     (message,) = compose([said("user", picture, far, paper, letter, lost)], "pydantic-ai")
-    heard = pydantic_ai.compose(Context([said("user", sound)]), takes={"audio/"})
+    heard = pydantic_ai.compose(Context(messages=[said("user", sound)]), takes={"audio/"})
     assert prompts_of(heard) == [BinaryContent(b"\x00\x01\x02", media_type="audio/wav")]
     assert all(isinstance(word, str) for word in prompts_of(compose([said("user", sound)], "pydantic-ai")))
     assert prompts_of([message]) == [

@@ -50,6 +50,11 @@ class TextStream:
         self._code_points = CodePoints()
 
     @property
+    def is_open(self) -> bool:
+        """Say whether text can be appended: the block was entered, and not left."""
+        return self._is_open
+
+    @property
     def is_reasoning(self) -> bool:
         """Say whether this is a reasoning, and no text."""
         return isinstance(self._part, ReasoningPart)

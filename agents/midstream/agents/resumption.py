@@ -33,7 +33,9 @@ class Resumption:
 
     @property
     def open_step_id(self) -> str | None:
-        """The newest step in which something still streams; None where nothing does."""
+        """The newest step in which something still streams; None where nothing does, or an agent has it."""
+        if self._taken is not None or self._is_ended:
+            return None
         return next((part.step_id for part in reversed(self._parts) if _streams(part) and part.step_id), None)
 
     def take(self, step_id: str) -> None:
@@ -57,8 +59,12 @@ class Resumption:
         ]
 
     def calls(self) -> list[ToolPart]:
-        """Return the tool calls that have not ended, in order."""
+        """Return the tool calls that had not ended, in order."""
         return [part for part in self._parts if isinstance(part, ToolPart) and is_open(part)]
+
+    def is_given_up(self, part: ToolPart) -> bool:
+        """Say whether a call was ended because its arguments still streamed, and nobody went on with it."""
+        return self._is_ended and _streams(part) and part.step_id != self._taken
 
     def asked(
         self, interaction_type: InteractionType, request: InteractionRequest, tool_call_id: str | None

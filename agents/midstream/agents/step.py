@@ -22,6 +22,7 @@ from midstream.protocol.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from midstream.adapters import Fed, Reader
@@ -33,10 +34,19 @@ if TYPE_CHECKING:
 class Step:
     """A run of parts that belong together: stored as one when it ends, and undone as one."""
 
-    def __init__(self, writer: Writer, *, begun: str | None = None) -> None:
-        """Made by a turn; ``begun`` is the id of a step that another process began."""
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        begun: str | None = None,
+        texts: Iterable[TextPart | ReasoningPart] = (),
+        calls: Iterable[ToolCall] = (),
+    ) -> None:
+        """Made by a turn; ``begun`` is the id of a step that another process began, with what is open."""
         self._writer = writer
         self._is_begun = begun is not None
+        self._open_texts = [TextStream(writer, part, is_open=True) for part in texts]
+        self._open_calls = list(calls)
         self.step_id = begun or writer.new_id("step")
 
     async def __aenter__(self) -> Self:
@@ -56,15 +66,12 @@ class Step:
             await self._writer.write(EndStep(step_id=self.step_id))
 
     def open_texts(self) -> list[TextStream]:
-        """Return the texts and reasonings of the step that another process left open, to be gone on with."""
-        left = self._writer.resumption
-        texts = left.texts(self.step_id) if left else []
-        return [TextStream(self._writer, part, is_open=True) for part in texts]
+        """Return the texts and reasonings that another process left open, and that still are."""
+        return [text for text in self._open_texts if text.is_open]
 
     def open_tools(self) -> list[ToolCall]:
-        """Return the tool calls of the step whose arguments another process did not finish."""
-        left = self._writer.resumption
-        return [ToolCall(self._writer, part) for part in (left.streaming_calls(self.step_id) if left else [])]
+        """Return the tool calls whose arguments another process did not finish, nor this one so far."""
+        return [call for call in self._open_calls if call.state == "input-streaming"]
 
     def text(self, *, provider_metadata: ProviderMetadata | None = None) -> TextStream:
         """Return a text to be streamed."""

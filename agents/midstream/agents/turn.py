@@ -28,12 +28,17 @@ from midstream.protocol.model import (
     TextPart,
     TurnPhase,
 )
+from midstream.protocol.transitions import TOOL, terminal
 
 if TYPE_CHECKING:
     from midstream.agents.writer import Writer
     from midstream.protocol.agents import Context
     from midstream.protocol.model import InteractionPart, InteractionType, Summary, UserPart
     from midstream.protocol.values import Value
+
+
+ENDED = terminal(TOOL)
+"""The states of a tool call that nothing follows."""
 
 
 class Turn:
@@ -46,6 +51,7 @@ class Turn:
         self.turn_id = writer.turn_id
         self.prompt = prompt
         """The user's message that started the turn."""
+        self._calls: dict[str, ToolCall] = {}
 
     @property
     def prompt_text(self) -> str:
@@ -91,16 +97,18 @@ class Turn:
         return self._writer.resumption is not None
 
     def open_step(self) -> Step | None:
-        """Return the step that another process left open, to be gone on with by ``async with``; None without.
+        """Return the step that another process left open, to be gone on with by ``async with``; once.
 
-        Its :meth:`~Step.open_texts` and :meth:`~Step.open_tools` are what still streams in it.
+        Its :meth:`~Step.open_texts` and :meth:`~Step.open_tools` are what still streams in it. None where
+        there is none, or a step was begun.
         """
         left = self._writer.resumption
         step_id = left.open_step_id if left else None
         if left is None or step_id is None:
             return None
         left.take(step_id)
-        return Step(self._writer, begun=step_id)
+        calls = [self._left_calls()[part.part_id] for part in left.streaming_calls(step_id)]
+        return Step(self._writer, begun=step_id, texts=left.texts(step_id), calls=calls)
 
     def calls(self) -> list[ToolCall]:
         """Return the tool calls that another process began and that have not ended, in order.
@@ -109,7 +117,18 @@ class Turn:
         A question that was asked about a call is not asked again: :meth:`ask_approval` gives its answer.
         """
         left = self._writer.resumption
-        return [ToolCall(self._writer, part) for part in (left.calls() if left else [])]
+        given_up = {part.part_id for part in left.calls() if left.is_given_up(part)} if left else set()
+        return [
+            call
+            for part_id, call in self._left_calls().items()
+            if call.state not in ENDED and part_id not in given_up
+        ]
+
+    def _left_calls(self) -> dict[str, ToolCall]:
+        left = self._writer.resumption
+        if left is not None and not self._calls:
+            self._calls = {part.part_id: ToolCall(self._writer, part) for part in left.calls()}
+        return self._calls
 
     async def take_inputs(self) -> list[Message]:
         """Absorb the input that waits (steering), between two steps, and return its messages.

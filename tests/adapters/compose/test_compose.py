@@ -8,7 +8,9 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
 from msgspec import structs
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from midstream.adapters.compose import COMPOSERS, Context, compose
 from midstream.adapters.compose.results import (
@@ -33,28 +35,33 @@ from midstream.protocol.model import (
 from tests import specification
 from tests.adapters.compose.histories import HIDDEN, histories, only, said
 
-PLAIN = ["openai-chat", "openai-responses", "anthropic", "google"]
-"""The providers whose input is plain data."""
 OWN_WORDS = {"openai-responses": "openai"}
 """The names that metadata is kept under, where they are not those of the composers."""
 
-plain = pytest.mark.parametrize("provider", PLAIN)
+every = pytest.mark.parametrize("provider", COMPOSERS)
 
 
 def composed(context: Context | list[Message], provider: str) -> list[object]:
     """Return the input for a provider, as JSON holds it."""
     items = cast("list[object]", compose(context, provider))  # type: ignore[call-overload]  # any of them
-    return cast("list[object]", json.loads(json.dumps(items)))
+    return cast("list[object]", json.loads(json.dumps(items, default=dumped)))
 
 
-@plain
+def dumped(message: object) -> object:
+    """Return a message of a library's own as that library writes it."""
+    if isinstance(message, BaseMessage):
+        return message.model_dump(mode="json")
+    return ModelMessagesTypeAdapter.dump_python([cast("ModelMessage", message)], mode="json")[0]
+
+
+@every
 @given(history=histories())
 def test_data_is_never_shown_to_a_model(provider: str, history: list[Message]) -> None:
     """It is for the user interface alone."""
     assert HIDDEN not in json.dumps(composed(history, provider))
 
 
-@plain
+@every
 @given(history=histories())
 def test_what_another_provider_said_of_its_own_changes_nothing(provider: str, history: list[Message]) -> None:
     """Signatures, ids and encrypted content go back to where they came from, and nowhere else."""
@@ -62,7 +69,7 @@ def test_what_another_provider_said_of_its_own_changes_nothing(provider: str, hi
     assert composed(only(history, own), provider) == composed(history, provider)
 
 
-@plain
+@every
 @given(history=histories(), cut=st.integers(0, 5))
 def test_more_messages_leave_the_beginning_as_it_was(provider: str, history: list[Message], cut: int) -> None:
     """A provider's prompt cache holds: only the last of what was sent may have grown."""
@@ -70,7 +77,7 @@ def test_more_messages_leave_the_beginning_as_it_was(provider: str, history: lis
     assert after[: len(before)] == before
 
 
-@plain
+@every
 @given(words=st.text())
 def test_context_is_escaped_exactly_once(provider: str, words: str) -> None:
     """Nothing in it can end its tag, and the model can read what it was."""
@@ -87,10 +94,10 @@ def texts_in(value: object) -> list[str]:
         return [value] if "<" in value else []
     if isinstance(value, dict):
         return texts_in(list(cast("dict[str, object]", value).values()))
-    return [text for item in cast("list[object]", value) for text in texts_in(item)]
+    return [text for item in cast("list[object]", value) for text in texts_in(item)] if value else []
 
 
-@plain
+@every
 def test_a_summary_stands_before_what_follows_it(provider: str) -> None:
     """It is escaped as context is, and said by people: no provider has another form for it."""
     summary = Summary(
@@ -102,7 +109,7 @@ def test_a_summary_stands_before_what_follows_it(provider: str) -> None:
     assert json.dumps(first).index("summary") < json.dumps(first).index("Go on.")
 
 
-@plain
+@every
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -125,7 +132,7 @@ def test_the_model_is_told_what_became_of_a_call(provider: str, call: ToolPart, 
     assert json.dumps(told)[1:-1] in json.dumps(composed(history, provider)[-1])
 
 
-@plain
+@every
 def test_the_model_is_told_that_a_person_refused_and_why(provider: str) -> None:
     """The agent may have failed the call in words of its own, or not at all yet."""
     call = ToolPart(tool_call_id="c", tool_name="t", state="waiting-user", input={})
@@ -143,7 +150,7 @@ def test_the_model_is_told_that_a_person_refused_and_why(provider: str) -> None:
     assert "A person denied this call. Too risky." in json.dumps(composed(history, provider)[-1])
 
 
-@plain
+@every
 def test_steps_of_one_message_are_answers_of_their_own(provider: str) -> None:
     """A result stands between the call and what the model said when it had read it."""
     call = ToolPart(
@@ -159,7 +166,7 @@ def test_steps_of_one_message_are_answers_of_their_own(provider: str) -> None:
         assert text.index("RESULT") < text.index("ANSWER")
 
 
-@plain
+@every
 def test_internal_messages_are_for_the_model_too(provider: str) -> None:
     """A recovery hint is stored for nobody else."""
     hint = structs.replace(said("user", TextPart(text="You were cut off.")), visibility="internal")
@@ -170,7 +177,6 @@ def test_a_provider_that_is_not_known_is_refused_by_name() -> None:
     """The error says which there are."""
     with pytest.raises(ValueError, match="no composer for 'nobody'; there are openai-chat, openai-responses"):
         compose([], "nobody")  # type: ignore[call-overload]  # that is the test
-    assert set(PLAIN) < set(COMPOSERS)
 
 
 def test_every_word_that_a_call_ends_with_is_told_in_a_sentence() -> None:

@@ -124,6 +124,18 @@ async def test_functions_that_the_library_called_itself_have_their_answers_and_a
     assert (fed.reason, fed.calls) == ("stop", [])
 
 
+async def test_an_answer_that_stands_in_the_stream_is_that_of_its_call() -> None:
+    """By its id where both have one."""
+    answers: list[Plain] = [
+        {"functionResponse": {"name": "f", "id": name, "response": {"of": name}}} for name in ("b", "a")
+    ]
+    fed, parts = await fed_in_memory(
+        [chunk(call("f", id="a"), call("f", id="b")), chunk(*answers, finish="STOP")]
+    )
+    assert [part["output"] for part in parts] == [{"of": "a"}, {"of": "b"}]
+    assert fed.calls == []
+
+
 async def test_a_response_that_the_library_continues_stays_one() -> None:
     """A hop without a reason before it is no new answer."""
     _, parts = await fed_in_memory([chunk(text("Hel")), chunk(text("lo"), finish="STOP", response="r2")])

@@ -23,21 +23,39 @@ class PartialArguments:
     def __init__(self, arguments: Plain) -> None:
         """Begin with those that were given whole."""
         self._root: dict[str, Value] = {name: carried(value) for name, value in arguments.items()}
+        self._growing = ""  # the path of the text that grows, and its last pieces: joined once, not at each
+        self._pieces: list[str] = []
 
     def add(self, piece: Plain) -> bool:
         """Put a value at its path, or append text to the text that is there; say whether it could be done."""
-        trail = steps(text(piece, "jsonPath"))
-        value = _value(piece)
-        if not trail or len(trail) > NESTING or value is _ABSENT:
+        path, value = text(piece, "jsonPath"), _value(piece)
+        if isinstance(value, str) and path and path == self._growing:
+            self._pieces.append(value)
+            return True
+        self._join()
+        if value is _ABSENT or not self._place(path, cast("Value", value)):
+            return False
+        self._growing = path if isinstance(value, str) else ""
+        return True
+
+    def value(self) -> dict[str, Value]:
+        """Return the arguments."""
+        self._join()
+        return self._root
+
+    def _join(self) -> None:
+        if self._pieces:
+            self._place(self._growing, "".join(self._pieces))
+        self._growing, self._pieces = "", []
+
+    def _place(self, path: str, value: Value) -> bool:
+        trail = steps(path)
+        if not trail or len(trail) > NESTING:
             return False
         place: object = self._root
         for step, following in itertools.pairwise(trail):
             place = _entered(place, step, [] if isinstance(following, int) else {})
-        return _put(place, trail[-1], cast("Value", value))
-
-    def value(self) -> dict[str, Value]:
-        """Return the arguments."""
-        return self._root
+        return _put(place, trail[-1], value)
 
 
 def steps(path: str) -> list[str | int] | None:

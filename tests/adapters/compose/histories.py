@@ -203,6 +203,33 @@ agent_parts: st.SearchStrategy[Part] = (
     | st.builds(DataPart, data_type=st.just("usage"), data=st.just(HIDDEN))
     | strategies.agent_parts
 )
+
+
+@st.composite
+def thoughts(draw: st.DrawFn) -> list[Part]:
+    """A reasoning that can go back, and what it led to: as providers send them, where nothing cuts them."""
+    provider, own = draw(st.sampled_from(RETURNABLE))
+    first = ReasoningPart(text=draw(texts), state="done", provider_metadata={provider: own})
+    known = draw(st.sampled_from([call for call in OWN_CALLS if call.provider == provider]))
+    whole = ToolPart(
+        tool_call_id=f"srvtoolu_{draw(st.integers(0, 2))}",
+        tool_name=known.name,
+        state="completed",
+        input=known.input,
+        output=known.output,
+        call_provider_metadata={provider: known.own},
+        provider_executed=True,
+    )
+    led: Part = draw(st.sampled_from([whole]) | agent_calls() | st.builds(TextPart, text=texts))
+    return [first, led]
+
+
+RETURNABLE: list[tuple[str, dict[str, Value]]] = [
+    ("anthropic", {"signature": "sig"}),
+    ("anthropic", {"redacted_data": "opaque"}),
+    ("google", {"thought_signature": "c2ln"}),
+    ("openai", {"item_id": "rs_1", "encrypted_content": "gAAA"}),
+]
 user_parts: st.SearchStrategy[Part] = (
     st.builds(TextPart, text=texts)
     | st.builds(ContextPart, tag=st.just("page"), context=texts)
@@ -220,15 +247,13 @@ def histories(draw: st.DrawFn) -> list[Message]:
 
 
 def _message(number: int, role: Role, draw: st.DrawFn) -> Message:
-    drawn = draw(st.lists(user_parts if role == "user" else agent_parts, max_size=5))
+    one = st.builds(list[Part], st.tuples(user_parts if role == "user" else agent_parts))
+    phrases = draw(st.lists(one if role == "user" else one | thoughts(), max_size=5))
+    stepped = [(phrase, draw(steps) if role == "agent" else UNSET) for phrase in phrases]
+    drawn = [(part, step_id) for phrase, step_id in stepped for part in phrase]
     parts = [
-        structs.replace(
-            part,
-            part_id=f"p{place}",
-            sequence=place,
-            step_id=draw(steps) if role == "agent" else UNSET,
-        )
-        for place, part in enumerate(drawn, 1)
+        structs.replace(part, part_id=f"p{place}", sequence=place, step_id=step_id)
+        for place, (part, step_id) in enumerate(drawn, 1)
     ]
     return Message(
         message_id=f"m{number}",

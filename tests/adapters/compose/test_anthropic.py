@@ -8,6 +8,7 @@ from typing import Any
 
 from anthropic.types import MessageParam
 from hypothesis import given
+from msgspec import UNSET, structs
 
 from midstream.adapters.compose import compose
 from midstream.protocol.model import FilePart, Message, ReasoningPart, TextPart, ToolPart
@@ -50,9 +51,12 @@ def test_no_block_is_one_that_the_api_refuses(history: list[Message]) -> None:
         if message["role"] == "assistant":
             assert blocks[-1]["type"] not in {"redacted_thinking", "thinking"}
         ends = [*blocks, {"type": "end"}] if message is messages[-1] else [*blocks, {"type": "more"}]
+        open_call = False
         for block, following in pairwise(ends):
+            assert not open_call or block["type"] == "server_tool_use"
             if block["type"] == "server_tool_use":
-                assert following["type"] == "end" or following["tool_use_id"] == block["id"]
+                open_call = following.get("tool_use_id") != block["id"]
+                assert not open_call or following["type"] in {"end", "server_tool_use"}
     if messages and messages[-1]["role"] == "assistant":
         assert not messages[-1]["content"][-1].get("text", "").endswith((" ", "\n"))
 
@@ -117,6 +121,9 @@ def test_a_tool_of_the_provider_that_paused_goes_back_open_and_one_that_was_stop
     result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": error}
     asked, more = said("user", TextPart(text="?")), said("user", TextPart(text="And?"), sequence=3)
     assert compose([asked, said("agent", search)], "anthropic")[1]["content"] == [use]
+    words = TextPart(text="Well.", state="done")
+    followed = compose([asked, said("agent", search, words)], "anthropic")[1]["content"]
+    assert followed == [use, result, {"type": "text", "text": "Well."}]
     assert compose([asked, said("agent", search), more], "anthropic")[1]["content"] == [use, result]
 
 
@@ -141,3 +148,34 @@ def test_pictures_and_documents_have_their_own_blocks() -> None:
         },
         {"type": "text", "text": "[Attached file, whose content is not shown: a.zip, application/zip]"},
     ]
+
+
+def test_a_tool_of_a_server_of_tools_goes_back_with_its_result_or_its_failure() -> None:
+    """In the forms of the beta API, which has them."""
+    call = ToolPart(
+        tool_call_id="mcptoolu_1",
+        tool_name="echo",
+        state="completed",
+        input={"a": 1},
+        output=[{"type": "text", "text": "1"}],
+        call_provider_metadata={"anthropic": {"type": "mcp_tool_use", "server_name": "files"}},
+        provider_executed=True,
+    )
+    failed = structs.replace(call, state="failed", output=UNSET, error="No.")
+    asked = said("user", TextPart(text="?"))
+    use = {
+        "type": "mcp_tool_use",
+        "id": "mcptoolu_1",
+        "name": "echo",
+        "server_name": "files",
+        "input": {"a": 1},
+    }
+    for part, is_error, words in ((call, False, "1"), (failed, True, "No.")):
+        content = [{"type": "text", "text": words}]
+        result = {
+            "type": "mcp_tool_result",
+            "is_error": is_error,
+            "content": content,
+            "tool_use_id": "mcptoolu_1",
+        }
+        assert compose([asked, said("agent", part)], "anthropic")[1]["content"] == [use, result]

@@ -6,6 +6,7 @@ from typing import Any
 
 from google.genai import types
 from hypothesis import given
+from msgspec import UNSET, structs
 
 from midstream.adapters.compose import compose
 from midstream.adapters.compose.google_parts import NO_SIGNATURE
@@ -125,3 +126,36 @@ def test_files_go_in_as_bytes_or_by_their_address_and_come_back_only_if_gemini_m
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAEC"}}
     assert user["parts"] == [picture, {"fileData": {"mimeType": "video/mp4", "fileUri": "https://h/a.mp4"}}]
     assert model["parts"] == [{**picture, "thoughtSignature": "c2ln"}]
+
+
+def test_tools_of_geminis_own_go_back_with_their_results_and_signatures() -> None:
+    """Only where both are there; a kind that Gemini refuses stays here."""
+    code = ToolPart(
+        tool_call_id="c",
+        tool_name="code_execution",
+        state="completed",
+        input={"language": "PYTHON", "code": "1"},
+        output={"outcome": "OUTCOME_OK", "output": "1"},
+        call_provider_metadata={"google": {"type": "executableCode", "thought_signature": "c2ln"}},
+        provider_executed=True,
+    )
+    search = ToolPart(
+        tool_call_id="t",
+        tool_name="google_search_web",
+        state="completed",
+        input={"q": "x"},
+        output={"r": "y"},
+        call_provider_metadata={"google": {"type": "toolCall", "id": "t"}},
+        result_provider_metadata={"google": {"thought_signature": "c2ln"}},
+        provider_executed=True,
+    )
+    cut = structs.replace(search, state="failed", output=UNSET, error="turn_stopped")
+    refused = structs.replace(search, tool_name="media_processing")
+    _, model = contents_of([said("user", TextPart(text="Go.")), said("agent", code, search, cut, refused)])
+    named = {"id": "t", "toolType": "GOOGLE_SEARCH_WEB"}
+    assert model["parts"] == [
+        {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"toolCall": {**named, "args": {"q": "x"}}},
+        {"toolResponse": {**named, "response": {"r": "y"}}, "thoughtSignature": "c2ln"},
+    ]

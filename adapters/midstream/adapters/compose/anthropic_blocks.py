@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -12,6 +13,7 @@ from midstream.adapters.compose.identifiers import CallIds, legal_name
 from midstream.protocol.model import ReasoningPart, TextPart
 
 if TYPE_CHECKING:
+    from midstream.adapters.compose.dialogue import Spoken
     from midstream.protocol.values import Value
 
     Block = dict[str, Value]
@@ -51,18 +53,21 @@ def agent_blocks(
 ) -> tuple[list[Block], list[tuple[str, Call]]]:
     """Return the blocks of a step, and its calls that want a result, each with its id.
 
-    ``pauses`` says that nothing follows the step: a call of the provider's own that is still open
-    then stays so, for the provider to go on with (its ``pause_turn``).
+    ``pauses`` says that nothing follows the step: calls of the provider's own at its end that are still
+    open then stay so, for the provider to go on with (its ``pause_turn``).
     """
     blocks: list[Block] = []
     calls: list[tuple[str, Call]] = []
-    for part in said.parts:
+    last = (
+        len(said.parts) - len(list(takewhile(_is_open, reversed(said.parts)))) if pauses else len(said.parts)
+    )
+    for place, part in enumerate(said.parts):
         if isinstance(part, TextPart):
             _text(blocks, part)
         elif isinstance(part, ReasoningPart):
             blocks += _thinking(part)
         elif isinstance(part, Call) and part.part.provider_executed:
-            blocks += _own_call(part, ids, pauses=pauses)
+            blocks += _own_call(part, ids, pauses=place >= last)
         elif isinstance(part, Call):
             call_id = ids.of(part.part)
             blocks.append(_tool_use(call_id, part))
@@ -70,6 +75,11 @@ def agent_blocks(
     while blocks and blocks[-1]["type"] in THINKING:
         blocks.pop()  # no answer may end with thinking
     return blocks, calls
+
+
+def _is_open(part: Spoken) -> bool:
+    ended = {"completed", "failed"}
+    return isinstance(part, Call) and bool(part.part.provider_executed) and part.part.state not in ended
 
 
 def result_block(call_id: str, call: Call) -> Block:
@@ -130,7 +140,7 @@ def _own_call(call: Call, ids: CallIds, *, pauses: bool) -> list[Block]:
     use: Block = {"type": kind, "id": call_id, "name": name, "input": call.arguments}
     if server:
         use["server_name"] = server
-    if call.part.state not in {"completed", "failed"} and pauses:
+    if pauses:
         return [use]
     result = _mcp_result(call) if kind == "mcp_tool_use" else _own_result(call)
     return [use, {**result, "tool_use_id": call_id}]

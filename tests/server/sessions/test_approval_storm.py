@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from midstream.protocol import calls
@@ -155,13 +156,14 @@ async def test_a_storm_of_answers_leaves_one_outcome_of_each_and_executes_what_w
     worker = Worker(chance)
     async with street.house(worker) as house:
         await house.create()
-        watch = await house.subscribe(Watch())
+        watch = Watch()
+        await house.subscribe(watch)
         ended = asyncio.Event()
         devices = [Device(house, watch, subject, chance) for subject in DEVICES]
         playing = [asyncio.create_task(device.play(ended)) for device in devices]
         for number in range(TURNS):
             turn_id = (await house.prompt(f"m{number}")).turn_id
-            await watch.until(lambda turn_id=turn_id: _is_over(watch, str(turn_id)))
+            await watch.until(partial(_is_over, watch, str(turn_id)))
         ended.set()
         await asyncio.gather(*playing)
         for device in devices:
@@ -197,7 +199,8 @@ async def test_an_answer_and_a_stop_at_once_execute_the_tool_once_or_never(stree
     """At any moment: what was answered stays answered, and what the stop closed executes nothing."""
     async with street.house() as house:
         await house.create()
-        watch = await house.subscribe(Watch())
+        watch = Watch()
+        await house.subscribe(watch)
         seen: set[tuple[str, int]] = set()
         for moment in range(24):
             executions: list[int] = []

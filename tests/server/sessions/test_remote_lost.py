@@ -86,6 +86,24 @@ async def test_after_the_lease_the_turn_fails_and_keeps_its_text(street: Street)
 
 
 @in_simulation
+async def test_a_worker_that_is_lost_while_it_attaches_holds_nothing(street: Street) -> None:
+    """Before its attach is carried out, or while it is stored: the turn does not wait for ever."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        await house.create()
+        for steps in range(12):
+            link = Link("w")
+            turn_id = (await house.prompt(f"m{steps}")).turn_id
+            attaching = asyncio.create_task(Remote.attach(house, link, str(turn_id)))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            link.lose()
+            await asyncio.gather(attaching, return_exceptions=True)
+            await asyncio.sleep(31)
+            assert (await house.turn()).turn is None
+
+
+@in_simulation
 async def test_answers_given_while_the_worker_is_away_are_there_when_it_is_back(street: Street) -> None:
     """Of an open message, and of one that a steering input has closed meanwhile."""
     agents = remote_agents()

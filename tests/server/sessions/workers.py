@@ -34,6 +34,7 @@ class Link:
         self.instance = instance or f"instance of {name}"
         self.resumes = resumes
         self.is_behind = False
+        self.is_gone = False
         self.sent_away = False
         self.frames: list[msgspec.Struct] = []
         self._attachments: dict[int, TakesWrites] = {}
@@ -67,6 +68,7 @@ class Link:
 
     def lose(self) -> None:
         """Lose the connection."""
+        self.is_gone = True
         for attachment in list(self._attachments.values()):
             attachment.lost()
 

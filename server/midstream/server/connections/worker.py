@@ -33,6 +33,7 @@ class Worker:
         self.name = params.name
         self.instance = params.instance
         self.resumes = params.resumes
+        self.is_gone = False
         self._send_away = send_away
         self._outbox = outbox
         self._attachments: dict[int, TakesWrites] = {}
@@ -81,5 +82,6 @@ class Worker:
 
     def gone(self) -> None:
         """End every attachment, because the connection is gone."""
+        self.is_gone = True
         for attachment in list(self._attachments.values()):
             attachment.lost()

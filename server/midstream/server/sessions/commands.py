@@ -66,6 +66,8 @@ class WorkerLink(Protocol):
     name: str
     instance: str
     resumes: bool
+    is_gone: bool
+    """Whether the connection is gone: what is opened now is lost at once."""
 
     @property
     def is_behind(self) -> bool:

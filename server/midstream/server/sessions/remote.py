@@ -131,8 +131,11 @@ class RemoteRun:
 
         Raises:
             Refused: another worker has it, or may still come back for it.
+            Unavailable: the worker is gone, and is not told.
 
         """
+        if link.is_gone:
+            raise Unavailable("The worker's connection is gone. Attach again on a new one.")
         self._check_holder(link, None if params.generation is UNSET else params.generation)
         before, self.attachment = self.attachment, None
         if before is not None:
@@ -142,7 +145,10 @@ class RemoteRun:
         await self._state.keep(
             {"generation": self.generation + 1, "worker": link.name, "instance": link.instance}
         )
-        return await self._attached(self._hold(link), params.waiting)
+        attachment = self._hold(link)
+        if link.is_gone:  # since the commit began: nobody else would end it
+            attachment.lost()
+        return await self._attached(attachment, params.waiting)
 
     # What an attachment calls
 

@@ -6,45 +6,18 @@ a `TurnRecord`, which is held against the store in the end.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from random import Random
 
-from midstream.protocol.model import Question, QuestionOption, TextPart
+from midstream.protocol.model import InteractionPart, Question, QuestionOption, TextPart
 from midstream.protocol.values import Value
 from midstream.server import Action, Approval, Step, TextStream, ToolCall, Turn, TurnFailed
+from tests.simulation.record import TurnRecord
 from tests.simulation.script import STEP_ACTS, parsed
 
 LONG = "long " * 30
 WORDS = ("yes ", "no ", "naïve ", "日本 ", "🙂", "\n", '"quoted" ', "a", "word ", LONG)
 PAUSES = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.7)
 KIB = 1024
-
-
-@dataclass
-class TurnRecord:
-    """What the agent of one turn was promised.
-
-    Attributes:
-        script: what it was to do.
-        steps: the texts of each step that was committed, in order: the part's type and all its text.
-        tools: how far each tool call came, and its output or error.
-        asked: the outcome of each interaction, by title.
-        actions: how far each action came, by type.
-        errors, internal, absorbed: codes of errors, ids of internal and of absorbed messages.
-        finished: whether it came to the script's end.
-    """
-
-    session_id: str
-    turn_id: str
-    script: str
-    steps: dict[str, list[tuple[str, str]]] = field(default_factory=dict[str, list[tuple[str, str]]])
-    tools: dict[str, tuple[str, Value]] = field(default_factory=dict[str, tuple[str, Value]])
-    asked: dict[str, str] = field(default_factory=dict[str, str])
-    actions: dict[str, str] = field(default_factory=dict[str, str])
-    errors: list[str] = field(default_factory=list[str])
-    internal: list[str] = field(default_factory=list[str])
-    absorbed: list[str] = field(default_factory=list[str])
-    finished: bool = False
 
 
 class ScriptedAgent:
@@ -65,12 +38,13 @@ class ScriptedAgent:
 
 
 class Performance:
-    """One turn while it is played."""
+    """One turn while it is played, or what one process plays of it."""
 
-    def __init__(self, turn: Turn, record: TurnRecord, rng: Random) -> None:
+    def __init__(self, turn: Turn, record: TurnRecord, rng: Random, process: str = "") -> None:
         self._turn = turn
         self._record = record
         self._rng = rng
+        self._process = process
         self._count = 0
         self._acts: dict[str, Callable[[int], Awaitable[None]]] = {
             "approve": self._approve,
@@ -93,7 +67,7 @@ class Performance:
             await self._acts[name](number)
             return
         async with self._turn.step() as step:
-            scene = StepScene(step, self._record, self._rng)
+            scene = self._scene(step)
             for act in word.split("+"):
                 await scene.do(*parsed(act))
         self._record.steps[step.step_id] = scene.texts
@@ -104,7 +78,7 @@ class Performance:
         if not approval.approved:
             await self._ended(call, "failed", "denied", call.fail("denied"))
             return
-        await self._ended(call, "running", None, call.run())
+        await claim(call, self._record)
         await pause(self._rng)
         await self._ended(call, "completed", {"done": True}, call.complete({"done": True}))
 
@@ -113,7 +87,9 @@ class Performance:
         await asyncio.gather(self._approval(None, seconds), self._approval(call, seconds))
 
     async def _ask(self, seconds: int) -> None:
-        title = self._title()
+        title = self._ask_title(None)
+        if await self._outcome(title) is not None:
+            return
         options = [QuestionOption(value=value) for value in ("red", "green", "blue")]
         answers = await self._turn.ask(
             Question(question_id="free", question="Why?"),
@@ -140,7 +116,7 @@ class Performance:
 
     async def _abandon(self, deltas: int) -> None:
         async with self._turn.step() as step:
-            scene = StepScene(step, self._record, self._rng)
+            scene = self._scene(step)
             try:
                 await scene.fail_midway(deltas)
             except ConnectionError:
@@ -172,7 +148,10 @@ class Performance:
         raise TurnFailed("scripted", "The script ends in a failure.", recoverable=True)
 
     async def _approval(self, call: ToolCall | None, seconds: int) -> Approval:
-        title = self._title()
+        title = self._ask_title(call)
+        known = None if call is not None else await self._outcome(title)
+        if known is not None:
+            return Approval(known)
         approval = await self._turn.ask_approval(call, title=title, expires_in=seconds or None)
         self._record.asked[title] = approval.status
         return approval
@@ -187,6 +166,19 @@ class Performance:
         await move
         self._record.tools[call.tool_call_id] = (state, value)
 
+    def _scene(self, step: Step) -> "StepScene":
+        return StepScene(step, self._record, self._rng, self._process)
+
+    def _ask_title(self, call: ToolCall | None) -> str:
+        """Return the title of a question, the only one of its turn."""
+        del call
+        return self._title()
+
+    async def _outcome(self, title: str) -> InteractionPart | None:
+        """Return a question that another process has asked and got answered."""
+        del title
+        return None
+
     def _title(self) -> str:
         self._count += 1
         return f"{self._turn.turn_id}-{self._count}"
@@ -195,11 +187,12 @@ class Performance:
 class StepScene:
     """The acts of one step, and the texts that it wrote."""
 
-    def __init__(self, step: Step, record: TurnRecord, rng: Random) -> None:
+    def __init__(self, step: Step, record: TurnRecord, rng: Random, process: str) -> None:
         self.texts: list[tuple[str, str]] = []
         self._step = step
-        self._tools = record.tools
+        self._record = record
         self._rng = rng
+        self._process = process
 
     async def do(self, name: str, number: int) -> None:
         """Do one act."""
@@ -226,6 +219,7 @@ class StepScene:
         written = ""
         for _ in range(deltas):
             piece = self._rng.choice(WORDS)
+            self._record.appends(self._process, text.part_id, piece)
             if piece == "🙂":  # as a provider may send it, cut between its halves
                 high, low = piece.encode("utf-16-le")[:2], piece.encode("utf-16-le")[2:]
                 await text.append(high.decode("utf-16-le", "surrogatepass"))
@@ -261,6 +255,7 @@ class StepScene:
         """Stream long enough for readers to go and come back, and much enough to fill a short history."""
         async with self._step.text() as text:
             for _ in range(deltas):
+                self._record.appends(self._process, text.part_id, LONG)
                 await text.append(LONG)
                 await asyncio.sleep(self._rng.uniform(0.1, 1.5))
         self.texts.append(("text", LONG * deltas))
@@ -275,7 +270,9 @@ class StepScene:
     async def _streamed_tool(self, name: str, pieces: int) -> None:
         call = await self._step.tool("search", title="Search")
         for number in range(pieces):
-            await call.append_input(f'"{number}", ')
+            piece = f'"{number}", '
+            self._record.appends(self._process, call.part_id, piece)
+            await call.append_input(piece)
             await pause(self._rng)
         if name == "open":
             return
@@ -284,15 +281,15 @@ class StepScene:
             await self._move(call, "failed", "not JSON", call.fail("not JSON"))
             return
         await self._move(call, "ready", None, call.ready({"pieces": pieces}))
-        await self._move(call, "running", None, call.run())
+        await claim(call, self._record)
         await self._move(call, "completed", [1, 2.5, None], call.complete([1, 2.5, None]))
 
     async def _whole_tool(self, name: str, number: int) -> None:
         call = await self._step.tool("fetch", input={"n": number}, tool_metadata={"ui": "card"})
-        self._tools[call.tool_call_id] = ("ready", None)
+        self._record.tools[call.tool_call_id] = ("ready", None)
         if name == "hold":
             return
-        await self._move(call, "running", None, call.run())
+        await claim(call, self._record)
         for done in range(number if name == "tool" else 0):
             await self._move(call, "running", None, call.progress({"percent": done}))
             await pause(self._rng)
@@ -314,7 +311,14 @@ class StepScene:
 
     async def _move(self, call: ToolCall, state: str, value: Value, move: Awaitable[None]) -> None:
         await move
-        self._tools[call.tool_call_id] = (state, value)
+        self._record.tools[call.tool_call_id] = (state, value)
+
+
+async def claim(call: ToolCall, record: TurnRecord) -> None:
+    """Claim a tool call, and execute it: once, by whatever process."""
+    await call.run()
+    record.tools[call.tool_call_id] = ("running", None)
+    record.executed[call.tool_call_id] += 1
 
 
 async def pause(rng: Random) -> None:

@@ -11,6 +11,7 @@ import apsw
 from midstream.agents import Agent
 from midstream.server import RunningServer, Server
 from midstream.server.clock import Clock
+from midstream.server.config import REMOTE, Config
 from midstream.server.ids import Ids
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import CommitFailed
@@ -49,7 +50,7 @@ class Backend:
         knobs: Knobs,
         diary: Diary,
         *,
-        agent: Agent,
+        agent: Agent | None,
         clock: Clock,
         ids: Ids,
     ) -> None:
@@ -120,6 +121,7 @@ class Backend:
         server = Server(
             agent=self._agent,
             database=self._path,
+            config=self._config(),
             clock=self._clock,
             ids=self._ids,
             open_database=self._open,
@@ -138,6 +140,17 @@ class Backend:
             await ending.wait()
             if self._drains:
                 await running.drain()
+
+    def _config(self) -> Config:
+        crew = self._knobs.crew
+        if crew is None:
+            return Config()
+        return Config(
+            agent=REMOTE,
+            lease_seconds=crew.lease_seconds,
+            offer_seconds=crew.offer_seconds,
+            takeover_seconds=crew.takeover_seconds,
+        )
 
     async def _open(self, path: str) -> Database:
         database = await FragileDatabase.open(path, migrate=migrate, inline=True, synchronous="OFF")

@@ -15,14 +15,25 @@ from midstream.client import replica
 from midstream.server import server
 from midstream.server.connections import peer
 from midstream.server.connections.outbox import CONTROL_BYTES, Outbox
+from midstream.server.sessions import offers
 from midstream.server.sessions.registry import Registry
 from tests.simulation.diary import Diary
+from tests.simulation.leases import WatchedAgents, WatchedRun
 from tests.simulation.witness import Witness
 
 ANSWERS_BYTES = 64 * 1024
 """What answers to calls that change something may add to an outbox above its mark: 64 calls of a KiB."""
-LOUD = ("session_failed", "call_failed", "connection failed", "call failed", "answer failed")
-"""What the server logs when it meets a fault of its own."""
+LOUD = (
+    "session_failed",
+    "call_failed",
+    "connection failed",
+    "call failed",
+    "answer failed",
+    "attachment_failed",
+    "write_failed",
+    "frame_refused",
+)
+"""What the server, or a worker, logs when it meets a fault of its own."""
 
 
 class WatchedOutbox(Outbox):
@@ -58,10 +69,12 @@ class Instruments:
 
     Attributes:
         registry: the registry of the server that was started last.
+        agents: of the same server, those who leave turns to workers, if it does.
     """
 
     def __init__(self, diary: Diary, witness: Witness) -> None:
         self.registry: WatchedRegistry | None = None
+        self.agents: WatchedAgents | None = None
         self._diary = diary
         self._witness = witness
 
@@ -71,6 +84,9 @@ class Instruments:
         with ExitStack() as stack:
             stack.enter_context(patch.object(replica, "Replica", self._witness.replica))
             stack.enter_context(patch.object(server, "Registry", self._make_registry))
+            stack.enter_context(patch.object(server, "RemoteAgents", self._make_agents))
+            stack.enter_context(patch.object(offers, "RemoteRun", WatchedRun))
+            stack.enter_context(patch.object(WatchedRun, "diary", self._diary, create=True))
             stack.enter_context(patch.object(peer, "Outbox", WatchedOutbox))
             stack.enter_context(patch.object(WatchedOutbox, "diary", self._diary, create=True))
             stack.enter_context(self._logs())
@@ -79,6 +95,10 @@ class Instruments:
     def _make_registry(self, *args: Any, **options: Any) -> "WatchedRegistry":  # noqa: ANN401 - passed on
         self.registry = WatchedRegistry(*args, **options)
         return self.registry
+
+    def _make_agents(self, **options: Any) -> "WatchedAgents":  # noqa: ANN401 - passed on
+        self.agents = WatchedAgents(**options)
+        return self.agents
 
     @contextmanager
     def _logs(self) -> Generator[None]:

@@ -14,12 +14,33 @@ import msgspec
 from midstream.protocol.limits import Limits
 from midstream.server import server
 from midstream.server.connections import listener
-from midstream.server.sessions import forks, ticks, versions
+from midstream.server.sessions import forks, offers, ticks, versions
 from midstream.server.sessions.services import Settings
 from midstream.server.storage import store
 from tests.link import Shape
 
 MINUTES_10 = 600_000
+
+
+class CrewKnobs(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server that leaves its turns to workers is set up."""
+
+    lease_seconds: float = 5.0
+    offer_seconds: float = 5.0
+    takeover_seconds: float = 1.0
+    reoffer_seconds: float = 5.0
+    window_bytes: int = 256 * 1024
+
+    @classmethod
+    def drawn(cls, rng: Random) -> "CrewKnobs":
+        """Draw settings, likewise."""
+        return cls(
+            lease_seconds=rng.choice([0.5, 3, 10, 30]),
+            offer_seconds=rng.choice([0.5, 3, 30]),
+            takeover_seconds=rng.choice([0, 0.5, 5]),
+            reoffer_seconds=rng.choice([0.2, 1, 5]),
+            window_bytes=rng.choice([100, 600, 4_096, 256 * 1024]),
+        )
 
 
 class Knobs(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +66,8 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int = 65_536
     split: float = 0.1
     loses_frames: bool = False
+    crew: CrewKnobs | None = None
+    """None: the agent runs in the server."""
 
     @classmethod
     def drawn(cls, rng: Random) -> "Knobs":
@@ -77,7 +100,10 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """The limits that the server holds its clients to."""
-        return Limits(chunk_bytes=self.chunk_bytes, queue=self.queue, page_bytes=self.page_bytes)
+        limits = Limits(chunk_bytes=self.chunk_bytes, queue=self.queue, page_bytes=self.page_bytes)
+        if self.crew is not None:
+            limits = msgspec.structs.replace(limits, agent_window_bytes=self.crew.window_bytes)
+        return limits
 
     @property
     def shape(self) -> Shape:
@@ -97,6 +123,8 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
                 (server, "Settings", partial(Settings, mailbox=self.mailbox)),
             ):
                 stack.enter_context(patch.object(place, name, value))
+            if self.crew is not None:
+                stack.enter_context(patch.object(offers, "OFFER_SECONDS", self.crew.reoffer_seconds))
             yield
 
 

@@ -6,11 +6,12 @@ accepted, this answer was taken, this turn was stopped, this tool had ended.
 
 from dataclasses import dataclass, field
 
+from midstream.agents import Turn as Run
 from midstream.protocol.calls import PromptResult, StopResult
 from midstream.protocol.errors import IdempotencyConflict, MidstreamError, Refused
 from midstream.protocol.model import InteractionPart, Turn
-from tests.simulation.agent import TurnRecord
 from tests.simulation.diary import Diary
+from tests.simulation.record import TurnRecord
 
 DEFINITE = (Refused, IdempotencyConflict)
 """Refusals that say for certain that a prompt was not taken."""
@@ -97,6 +98,19 @@ class Oracle:
         if record.turn_id in self.turns:
             self._diary.complain(f"turn {record.turn_id} was run twice")
         self.turns[record.turn_id] = record
+
+    def recall(self, turn: Run, process: str, *, resumes: bool) -> TurnRecord:
+        """Return the record of a turn that a process of a worker begins to run, or goes on with."""
+        record = self.turns.setdefault(
+            turn.turn_id, TurnRecord(turn.session_id, turn.turn_id, turn.prompt_text)
+        )
+        if not turn.resumed and record.has_promises:
+            self._diary.complain(f"{process} begins {turn.turn_id}, which {record.processes} have begun")
+        if turn.resumed and not resumes:
+            self._diary.complain(f"{process} is to go on with {turn.turn_id}, and cannot")
+        self._diary.note(process, f"goes on with {turn.turn_id}" if turn.resumed else f"runs {turn.turn_id}")
+        record.processes.append(process)
+        return record
 
     def sent(self, session_id: str, message_id: str, text: str) -> Prompt:
         """Note that somebody is about to send a prompt."""

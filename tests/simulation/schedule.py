@@ -10,9 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from midstream.protocol.calls import CancelQueue, Delivery
-from tests.simulation import script
-from tests.simulation.knobs import MINUTES_10, Knobs, Wish
+from tests.simulation import script, shifts
+from tests.simulation.knobs import MINUTES_10, CrewKnobs, Knobs, Wish
 from tests.simulation.person import Person
 from tests.simulation.visitor import Chore
 from tests.simulation.world import HOMES, World, response_to
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tests.simulation.simloop import SimLoop
     from tests.simulation.visitor import Visitor
 
+REMOTE_SEEDS: Final = 1_000_000
+"""From here on schedules are of a server that leaves its turns to workers."""
 Event = Callable[[World, Random], None]
 PAUSES: Final = (0.0, 0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
 MAX_VIRTUAL_SECONDS: Final = 10_000.0
@@ -47,15 +51,22 @@ async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> Playe
         SimulationFailure: Something was not as promised. The diary stands in the notes.
     """
     rng = loop.random
-    world = World(loop, directory, Knobs.drawn(rng), traced=traced)
+    knobs = Knobs.drawn(rng)
+    events = EVENTS
+    if loop.seed >= REMOTE_SEEDS:
+        knobs = msgspec.structs.replace(knobs, crew=CrewKnobs.drawn(rng))
+        events = EVENTS | shifts.EVENTS
+    world = World(loop, directory, knobs, traced=traced)
     async with world.running():
         open_house(world, rng)
-        kinds = rng.sample(list(EVENTS), rng.randint(len(EVENTS) // 2, len(EVENTS)))
+        if knobs.crew is not None:
+            shifts.open_shop(world, rng)
+        kinds = rng.sample(list(events), rng.randint(len(events) // 2, len(events)))
         kinds = ["prompt", *(kind for kind in kinds if kind != "prompt")]
-        weights = [EVENTS[kind][0] for kind in kinds]
+        weights = [events[kind][0] for kind in kinds]
         for _ in range(rng.randint(8, 30)):
             await asyncio.sleep(rng.choice(PAUSES))
-            EVENTS[rng.choices(kinds, weights)[0]][1](world, rng)
+            events[rng.choices(kinds, weights)[0]][1](world, rng)
             world.judge()
     return Played(world.diary.lines, world.witness.met + world.backend.met)
 

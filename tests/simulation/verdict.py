@@ -5,20 +5,27 @@ from typing import Any
 
 from midstream.protocol.model import Message
 from midstream.protocol.transitions import TOOL
-from tests.simulation.agent import TurnRecord
+from tests.simulation import produced
 from tests.simulation.diary import Diary
 from tests.simulation.oracle import Oracle, Prompt
+from tests.simulation.record import TurnRecord
 from tests.simulation.script import LAST
 from tests.simulation.stored import StoredSession, Wire, canonical
 
+LOST = {"agent_lost", "no_agent"}
+"""How a turn fails whose worker did not come (back) in time; watched in `leases.py`."""
 OPEN_STATES = {"streaming", "input-streaming", "ready", "waiting-user", "running", "pending"}
 
 
 class Verdict:
     """Holds the stored sessions against the oracle; whatever does not agree becomes a complaint."""
 
-    def __init__(self, stored: dict[str, StoredSession], oracle: Oracle, diary: Diary) -> None:
+    def __init__(
+        self, stored: dict[str, StoredSession], oracle: Oracle, diary: Diary, *, remote: bool = False
+    ) -> None:
+        """``remote`` says that the turns were run by workers."""
         self._stored = stored
+        self._remote = remote
         self._oracle = oracle
         self._complain = diary.complain
 
@@ -191,6 +198,7 @@ class Verdict:
             part for one in sorted(messages, key=lambda one: one["sequence"]) for part in one["parts"]
         ]
         self._texts(record, parts)
+        produced.hold(record, parts, self._complain)
         tools = {part["tool_call_id"]: part for part in parts if part["type"] == "tool"}
         for call_id, (state, value) in record.tools.items():
             self._tool(call_id, state, value, tools.get(call_id))
@@ -205,6 +213,9 @@ class Verdict:
         self._there("error", record.errors, (part["code"] for part in parts if part["type"] == "error"))
         self._there("internal message", record.internal, (one["message_id"] for one in messages))
         self._there("absorbed input", record.absorbed, (one["message_id"] for one in messages))
+        unheard = [one["message_id"] for one in messages[1:] if one["role"] == "user"]
+        if turn["state"] == "completed" and self._remote and len(record.processes) == 1:
+            self._there("input", unheard, [*record.absorbed, *record.internal])
 
     def _outcome(self, record: TurnRecord, turn: Wire) -> None:
         state, code = turn["state"], turn.get("error", {}).get("code")
@@ -216,7 +227,10 @@ class Verdict:
             self._complain(f"{turn} was stopped, and nobody asked for it")
         if state == "failed":
             by_script = last in LAST and code == ("scripted" if last == "fail" else "agent_failed")
-            if not by_script and not (code == "runtime_interrupted" and self._oracle.interrupted):
+            lost = (
+                code in LOST if self._remote else code == "runtime_interrupted" and self._oracle.interrupted
+            )
+            if not by_script and not lost:
                 self._complain(f"{turn} failed, and neither its script {record.script!r} nor the server did")
 
     def _texts(self, record: TurnRecord, parts: list[Wire]) -> None:

@@ -22,6 +22,7 @@ from midstream.protocol.model import (
 from tests.clock import SimClock
 from tests.simulation.agent import ScriptedAgent
 from tests.simulation.backend import Backend
+from tests.simulation.crew import Hand, Trade
 from tests.simulation.diary import Diary
 from tests.simulation.failures import LawBroken
 from tests.simulation.instruments import Instruments
@@ -38,6 +39,8 @@ from tests.simulation.witness import WatchedReplica, Witness
 
 PATIENCE = 600.0
 """Virtual seconds in which everything must come to rest once the faults have ended."""
+STRIKE_SECONDS = 5.0
+"""Offers that stand for longer are not waited for in the end: many inputs may wait, one after another."""
 DOWN_SECONDS = (0.0, 0.5, 5.0)
 HOMES = ("A", "B")
 """The sessions that everybody knows."""
@@ -66,6 +69,7 @@ class World:
     Attributes:
         backend: the server.
         visitors: who uses it, by name.
+        crew: the workers, by name.
         trouble: the faults of the network.
         clock: the server's.
         forks: the sessions that somebody tried to make by copying.
@@ -81,6 +85,7 @@ class World:
         self.trouble = Trouble(loop, self.diary, loses_frames=knobs.loses_frames)
         self.clock = SimClock(loop)
         self.visitors: dict[str, Visitor] = {}
+        self.crew: dict[str, Hand] = {}
         self.forks: list[str] = []
         self._path = directory / "world.db"
         self._rng = Random(f"world {loop.seed}")
@@ -89,7 +94,7 @@ class World:
             self._path,
             knobs,
             self.diary,
-            agent=ScriptedAgent(loop.seed, self.oracle.remember_turn),
+            agent=None if knobs.crew else ScriptedAgent(loop.seed, self.oracle.remember_turn),
             clock=self.clock,
             ids=SeededIds(self._rng),
         )
@@ -127,6 +132,12 @@ class World:
         visitor.start()
         return visitor
 
+    def hire(self, name: str, trade: Trade) -> Hand:
+        """Let a worker come."""
+        hand = self.crew[name] = Hand(self._scene, name, trade)
+        hand.start()
+        return hand
+
     def at_delta(self, deltas: int, happen: Callable[[], None]) -> None:
         """Let something happen in the middle of a stream: just after so many more deltas were seen."""
 
@@ -143,6 +154,8 @@ class World:
         """
         for error in self.loop.errors:
             self.diary.complain("".join(traceback.format_exception(error)))
+        if self.instruments.agents is not None and self.backend.running is not None:
+            self.instruments.agents.look()
         self.diary.judge()
 
     def pending(self, visitor: Visitor, session_id: str) -> list[InteractionPart]:
@@ -173,6 +186,7 @@ class World:
         self.trouble.end()
         self.backend.disarm()
         judge = self.invite("judge", Wish(limit=200, include_internal=True))
+        self._muster()
         try:
             async with asyncio.timeout(PATIENCE):
                 for visitor in self.visitors.values():
@@ -185,6 +199,16 @@ class World:
             raise LawBroken(self.loop.report(f"no rest in {PATIENCE:g} s: {self._unrest(judge)}")) from None
         self.diary.note("world", "is at rest")
 
+    def _muster(self) -> None:
+        """Let all workers come back, or none: then every turn ends when its time is over."""
+        crew = self.knobs.crew
+        strike = crew is not None and crew.offer_seconds < STRIKE_SECONDS and self._rng.random() < 0.4
+        for hand in self.crew.values():
+            if strike:
+                hand.crash()
+            else:
+                hand.start()
+
     async def _settle(self, judge: Visitor) -> None:
         """Let the judge enter what there is and answer what is asked, until nothing moves."""
         while self._unrest(judge):
@@ -195,6 +219,7 @@ class World:
                 for part in self.pending(judge, session_id):
                     judge.respond(session_id, part.interaction_id, response_to(part, self._rng))
             await asyncio.sleep(1)
+            self.judge()
 
     def _unrest(self, judge: Visitor) -> list[str]:
         """Say what still moves."""
@@ -206,6 +231,8 @@ class World:
                 for session_id in (self._existing() if visitor is judge else visitor.entered)
                 if session_id in self._existing() and not visitor.is_live(session_id)
             ]
+        for hand in self.crew.values():
+            found += hand.unrest()
         for session_id in [one for one in self.oracle.sessions if judge.is_live(one)]:
             replica = judge.replica(session_id)
             session = None if replica is None else replica.session
@@ -259,8 +286,30 @@ class World:
             await asyncio.sleep(self.knobs.heartbeat_ms / 1000)
         self.diary.complain(f"followed are {following}, the server's subscriptions are {there}")
 
+    async def _dismiss(self) -> None:
+        """End the workers, and see that nothing is left of them, nor of their turns before."""
+        agents = self.instruments.agents
+        if agents is None:
+            return
+        left = agents.left()
+        left += [
+            task.get_name() for task in self.loop.unfinished() if task.get_name().startswith("attachment ")
+        ]
+        if left:
+            self.diary.complain(f"no turn runs, and the server has {left}")
+        for hand in self.crew.values():
+            if self._rng.random() < 0.5:
+                hand.crash()
+            else:
+                hand.drain(0.0)
+        async with asyncio.timeout(PATIENCE):
+            # a worker that was killed is noticed by its heartbeats
+            while agents.workers or any(hand.host for hand in self.crew.values()):  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(1)
+
     async def _end(self) -> None:
         """End the visitors, see the server let go of everything, and end it too."""
+        await self._dismiss()
         for visitor in self.visitors.values():
             visitor.close()
         await asyncio.sleep(self.knobs.idle_seconds + 5)
@@ -277,7 +326,7 @@ class World:
 
     def _pronounce(self) -> None:
         self.oracle.interrupted = self.backend.interruptions > 1  # the last end was ours
-        verdict = Verdict(read_file(self._path), self.oracle, self.diary)
+        verdict = Verdict(read_file(self._path), self.oracle, self.diary, remote=self.knobs.crew is not None)
         verdict.pronounce()
         for visitor in self.visitors.values():
             for session_id in visitor.entered:

@@ -70,6 +70,21 @@ async def test_a_piped_chat_is_answered_and_seen_by_who_follows(tmp_path: Path) 
     }
 
 
+async def test_a_server_without_an_agent_of_its_own_leaves_turns_to_workers(tmp_path: Path) -> None:
+    """Three processes: who serves, who answers, who asks."""
+    async with serving(tmp_path, "--agent", "remote") as (server, url):
+        async with started("worker", url, "demo", folder=tmp_path) as worker:
+            async with started("chat", url, "s", folder=tmp_path, typing=True) as chat:
+                await chat.type("hello")
+                ended = await chat.ended()
+            assert ended.code == 0, ended
+            assert "Hello! I am the **demo agent**" in ended.out
+            worker.signal(signal.SIGTERM)
+            assert (await worker.ended()).code == 0
+        server.signal(signal.SIGTERM)
+        assert (await server.ended()).code == 0
+
+
 async def test_a_piped_chat_tells_by_its_exit_code_what_went_wrong(tmp_path: Path) -> None:
     """A turn that fails, and a question that nobody is left to answer."""
     async with serving(tmp_path) as (_, url):

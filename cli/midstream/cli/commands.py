@@ -58,7 +58,9 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     *,
     agent: Annotated[
         str | None,
-        typer.Option(help="demo, replay:DIR or module:name. [MIDSTREAM_AGENT]", show_default=False),
+        typer.Option(
+            help="demo, replay:DIR, module:name, or remote for workers. [MIDSTREAM_AGENT]", show_default=False
+        ),
     ] = None,
     database: Annotated[
         str | None, typer.Option(help="The SQLite file; it is made where it is missing. [MIDSTREAM_DATABASE]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.stopping import deaf_tasks, stop_signals
 from midstream.server.agents import AgentUnavailable, agent_named
-from midstream.server.config import ConfigError
+from midstream.server.config import REMOTE, ConfigError
 from midstream.server.server import RunningServer, Server
 from midstream.server.storage.errors import StorageError
 
@@ -33,7 +33,8 @@ async def serve(config: Config, *, speed: float, out: TextIO) -> None:
 
     """
     try:
-        server = Server(agent=agent_named(config.agent, speed=speed), config=config)
+        agent = None if config.agent == REMOTE else agent_named(config.agent, speed=speed)
+        server = Server(agent=agent, config=config)
     except AgentUnavailable as error:
         raise CommandFailed(str(error), code=MISUSED) from error
     with stop_signals() as stopped:

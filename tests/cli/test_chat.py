@@ -86,6 +86,31 @@ async def test_a_stop_ends_the_turn_and_takes_back_what_waits(serve: Serve, join
         assert "nothing runs" in one.screen.text
 
 
+async def test_approvals_can_be_given_without_asking_and_asked_for_again(serve: Serve, join: Join) -> None:
+    """Also the one that waits; every screen says who chose so, and what was given."""
+    async with serve() as server:
+        one, two = await join(server.url), await join(server.url)
+        await typed(one, "delete")
+        await two.screen.until("[y]es or [n]o?")
+        await typed(two, "/later", "/approvals")
+        await two.screen.until("approvals are asked for")
+        await typed(two, "/approvals always")
+        for person in (one, two):
+            await person.screen.until("Approvals are given without asking")
+            await person.screen.until("approved by local (without asking)")
+        await one.session.until(lambda: one.session.turn is None)
+        await typed(one, "note milk", "delete")
+        await one.screen.until("approved by local (without asking)", times=2)
+        await typed(one, "/approvals")
+        await one.screen.until("approvals are given, as local chose")
+        await typed(one, "/approvals ask")
+        await one.screen.until("Approvals are asked for")
+        await one.session.until(lambda: one.session.turn is None)
+        await typed(one, "note bread", "delete")
+        await one.screen.until("[y]es or [n]o?", times=2)
+        await typed(one, "n")
+
+
 async def test_what_waits_is_listed_and_can_be_taken_back(serve: Serve, join: Join) -> None:
     """The last own input goes first; those of others stay."""
     async with serve() as server:

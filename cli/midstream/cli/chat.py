@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from midstream.cli.screen import Screen
     from midstream.client.session import Session
     from midstream.client.turns import TurnHandle
-    from midstream.protocol.model import InteractionResponse, TurnPhase
+    from midstream.protocol.model import ApprovalMode, InteractionResponse, TurnPhase
 
 EARLIER = 20
 """Messages that ``/earlier`` shows."""
+_MODES: dict[str, ApprovalMode] = {"always": "always-allow", "ask": "ask"}
+"""What can be typed after ``/approvals``."""
 _PHASES: dict[TurnPhase, str] = {
     "starting": "the agent starts",
     "waiting-model": "the agent thinks",
@@ -197,6 +199,8 @@ class Chat:
                 await self.draw()
             case "answer" if self._dialog is not None:
                 await self._screen.show(self._dialog.ask())
+            case "approvals":
+                self._begin(self._approvals(command.argument))
             case "help":
                 await self._screen.show([Line("note", f"/{name}: {text}") for name, text in HELP.items()])
             case _:
@@ -213,6 +217,16 @@ class Chat:
             await self._say("note", "nothing of yours waits")
         for message_id in waiting if everything else waiting[-1:]:
             await self._session.cancel_input(message_id)
+
+    async def _approvals(self, argument: str) -> None:
+        mode = _MODES.get(argument.lower())
+        if mode is not None:
+            await self._session.set_approval_mode(mode)
+        elif self._session.info.approval_mode == "ask":
+            await self._say("note", "approvals are asked for; /approvals always changes it")
+        else:
+            by = clean(self._session.info.approval_mode_by or "somebody")
+            await self._say("note", f"approvals are given, as {by} chose; /approvals ask changes it")
 
     async def _earlier(self) -> None:
         if self._session.has_earlier:

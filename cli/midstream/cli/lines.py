@@ -135,6 +135,7 @@ def _outcome(part: InteractionPart) -> Line:
             return Line("good", clean(f"answered{by}: {_shortened(given)}"))
         case ApprovalResponse(decision=decision, reason=reason):
             why = f": {_shortened(reason)}" if reason else ""
+            why += " (without asking)" if part.approval_mode else ""
             return Line("good" if decision == "approved" else "warning", clean(f"{decision}{by}{why}"))
         case _:
             why = "" if part.cancel_reason is UNSET else f" ({part.cancel_reason})"

@@ -6,7 +6,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-CommandName: TypeAlias = Literal["answer", "cancel", "earlier", "help", "later", "queue", "quit", "stop"]
+CommandName: TypeAlias = Literal[
+    "answer", "approvals", "cancel", "earlier", "help", "later", "queue", "quit", "stop"
+]
 
 HELP: dict[CommandName, str] = {
     "stop": "stop the turn that runs, and take back what you queued",
@@ -15,6 +17,7 @@ HELP: dict[CommandName, str] = {
     "earlier": "show earlier messages",
     "later": "leave a question open and type something else",
     "answer": "come back to a question that was left open",
+    "approvals": "give approvals without being asked (/approvals always), or be asked (/approvals ask)",
     "help": "this list",
     "quit": "leave; the turn goes on without you",
 }

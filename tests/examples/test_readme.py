@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from midstream.server.agents import agent_named
+from midstream.server.config import REMOTE
 
 FOLDER = Path(__file__).parents[2] / "examples"
 README = (FOLDER / "README.md").read_text()
+WORKERS = re.findall(r"midstream worker ws://\S+ (\S+)", README)
 
 
 def test_every_example_is_in_the_table() -> None:
@@ -19,9 +21,9 @@ def test_every_example_is_in_the_table() -> None:
     assert listed == {path.name for path in FOLDER.iterdir() if path.suffix in {".py", ".mjs"}}
 
 
-@pytest.mark.parametrize("spec", sorted(set(re.findall(r"--agent (\S+)", README))))
+@pytest.mark.parametrize("spec", sorted({*re.findall(r"--agent (\S+)", README), *WORKERS} - {REMOTE}))
 def test_the_server_finds_what_a_command_names(spec: str) -> None:
-    """As `midstream serve --agent` does."""
+    """As `midstream serve --agent` and `midstream worker` do."""
     assert callable(agent_named(spec))
 
 

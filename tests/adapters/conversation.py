@@ -1,4 +1,4 @@
-"""A real server with an agent, one person who talks to it, and what stands on its disk."""
+"""A real server, an agent in it or in a worker, one person who talks to it, and what stands on its disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from midstream.agents import Agent
 from midstream.client import Client, Session
 from midstream.protocol.calls import Page
 from midstream.protocol.model import InteractionPart, Message, Part, ToolPart, Turn
-from midstream.server import Server
+from midstream.server import Config, Server
+from midstream.worker import Worker
 from tests.laws.line import Line
 
 
@@ -52,12 +53,18 @@ class Conversation:
 
 
 @asynccontextmanager
-async def conversation(agent: Agent, folder: Path) -> AsyncGenerator[Conversation]:
-    """Run a server with this agent until the block ends."""
-    server = Server(agent=agent, database=folder / "chat.db", tick_ms=1)
+async def conversation(agent: Agent, folder: Path, *, remote: bool = False) -> AsyncGenerator[Conversation]:
+    """Run a server with this agent until the block ends; ``remote`` runs the agent in a worker."""
+    kind = Config(agent="remote") if remote else Config()
+    server = Server(None if remote else agent, folder / "chat.db", config=kind, tick_ms=1)
     async with server.listen("127.0.0.1", 0) as running, Client(running.url) as client:
         line = await Line.open(running.url)
+        worker = Worker(running.url, agent)
+        work = asyncio.create_task(worker.run()) if remote else None
         try:
             yield Conversation(await client.session("s", create=True), line)
         finally:
             await asyncio.shield(line.close())
+            if work is not None:
+                await worker.close()
+                await work

@@ -14,6 +14,8 @@ from midstream.protocol.model import ReasoningPart, TextPart, ToolPart
 from tests.adapters.canned import Provider, sse
 from tests.adapters.conversation import conversation
 
+where = pytest.mark.parametrize("remote", [False, True], ids=["in the server", "in a worker"])
+
 
 def answer(stop_reason: str, *blocks: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """A message of the model: its blocks, each with its deltas, and why it stopped."""
@@ -56,12 +58,13 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: list[dict[str, Any]]) -
     return provider
 
 
+@where
 async def test_it_asks_a_person_and_goes_on_with_the_answer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, remote: bool
 ) -> None:
     """The thinking goes back with its signature, the answer as the call's result."""
     provider = answering(monkeypatch, answer("tool_use", THINKS, ASKS), answer("end_turn", SAYS))
-    async with conversation(anthropic_agent.agent, tmp_path) as talk:
+    async with conversation(anthropic_agent.agent, tmp_path, remote=remote) as talk:
         turn = await talk.session.prompt("Paint it.")
         [asked] = await talk.asked()
         await talk.session.answer(asked.interaction_id, {"answer": "blue"})
@@ -84,10 +87,13 @@ async def test_it_goes_on_where_a_long_search_paused(monkeypatch: pytest.MonkeyP
     assert len(provider.asked) == 2
 
 
-async def test_it_answers_what_was_said_meanwhile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@where
+async def test_it_answers_what_was_said_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, remote: bool
+) -> None:
     """Steering is absorbed between two steps, and the model is asked again."""
     provider = answering(monkeypatch, answer("tool_use", ASKS), answer("end_turn", SAYS))
-    async with conversation(anthropic_agent.agent, tmp_path) as talk:
+    async with conversation(anthropic_agent.agent, tmp_path, remote=remote) as talk:
         turn = await talk.session.prompt("Paint it.")
         [asked] = await talk.asked()
         await (await talk.session.prompt("And be quick.")).accepted()

@@ -14,6 +14,7 @@ from tests.adapters.canned import Provider, sse
 from tests.adapters.conversation import Conversation, conversation
 from tests.adapters.openai_events import call_piece, chunk
 
+where = pytest.mark.parametrize("remote", [False, True], ids=["in the server", "in a worker"])
 LISTS = [
     chunk(content="Let me look."),
     call_piece("{}", name="list_files", id="c1"),
@@ -46,10 +47,13 @@ def tools(talk: Conversation) -> list[ToolPart]:
     return [part for part in talk.parts() if isinstance(part, ToolPart)]
 
 
-async def test_it_acts_when_it_is_allowed_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@where
+async def test_it_acts_when_it_is_allowed_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, remote: bool
+) -> None:
     """It looks without asking, asks for both deletions at once, and tells the model what came of them."""
     provider = answering(monkeypatch, tmp_path, LISTS, DELETES, ANSWERS)
-    async with conversation(openai_agent.agent, tmp_path) as talk:
+    async with conversation(openai_agent.agent, tmp_path, remote=remote) as talk:
         turn = await talk.session.prompt("Clean up.")
         for asked in await talk.asked(2):
             await talk.session.approve(asked.interaction_id)

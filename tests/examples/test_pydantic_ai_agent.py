@@ -15,6 +15,7 @@ from midstream.protocol.model import TextPart, ToolPart
 from tests.adapters.conversation import Conversation, conversation
 
 Piece = str | dict[int, DeltaToolCall]
+where = pytest.mark.parametrize("remote", [False, True], ids=["in the server", "in a worker"])
 STRIKES: list[Piece] = [
     "Both. ",
     {1: DeltaToolCall("strike", '{"item":"Write to Ada."}', tool_call_id="c1")},
@@ -39,14 +40,15 @@ def tools(talk: Conversation) -> list[ToolPart]:
     return [part for part in talk.parts() if isinstance(part, ToolPart)]
 
 
+@where
 async def test_it_does_what_is_allowed_and_tells_what_is_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, remote: bool
 ) -> None:
     """Two calls wait side by side; one is allowed and one denied, and each is one part."""
     monkeypatch.setattr(pydantic_ai_agent, "to_do", ["Write to Ada.", "Water the plants."])
     heard: list[list[ModelMessage]] = []
     with pydantic_ai_agent.assistant.override(model=model(heard, STRIKES, ["Struck one."])):
-        async with conversation(pydantic_ai_agent.agent, tmp_path) as talk:
+        async with conversation(pydantic_ai_agent.agent, tmp_path, remote=remote) as talk:
             turn = await talk.session.prompt("Strike all.")
             by_call = {asked.tool_call_id: asked.interaction_id for asked in await talk.asked(2)}
             await talk.session.deny(by_call["c2"], reason="They are thirsty.")

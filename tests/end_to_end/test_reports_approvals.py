@@ -158,7 +158,7 @@ ORDERS: dict[str, Order] = {
     "every other one first": lambda names: names[1::2] + names[::2],
     "from both ends": lambda names: [names[n // 2 if n % 2 else -1 - n // 2] for n in range(EIGHT)],
     "from the middle": lambda names: sorted(names, key=lambda name: abs(names.index(name) * 2 - 7)),
-    **{f"drawn {seed}": drawn(seed) for seed in range(5)},
+    **{f"drawn {seed}": drawn(seed) for seed in range(2)},
 }
 
 

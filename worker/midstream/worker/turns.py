@@ -189,6 +189,8 @@ class Turns:
             self._let_go(turn, answer.message if isinstance(answer, MidstreamError) else "a strange answer")
 
     def _attached(self, turn: HeldTurn, result: AttachResult) -> None:
+        if turn.task is None and result.next_n > 1 and not self._resumes:
+            self._let_go(turn, "another process has begun it since it was offered")
         if not turn.is_over:
             self._channels[result.channel] = turn
             self._follow(turn, turn.attached(result))

@@ -16,6 +16,8 @@ import pytest
 from midstream.client import Client, Session
 from midstream.protocol.model import ActionPart, ErrorPart, Message, TextPart, ToolPart
 from midstream.server import Agent, Server
+from midstream.server.config import Config
+from midstream.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -166,3 +168,32 @@ async def test_the_compact_example_knows_the_summary_and_what_was_said_since(ses
         pages.append(await session.segment(pages[-1].next_before_sequence))
     assert [(page.source, len(page.items)) for page in pages] == [("active", 6), ("segment", 6)]
     assert [message for page in reversed(pages) for message in page.items] == session.messages
+
+
+async def test_the_resuming_example_goes_on_where_its_process_ended(tmp_path: Path) -> None:
+    """In mid-text, and while it waits for a person: each word is there once, and it asks once."""
+    agent = agent_of("resuming")
+    server = Server(database=tmp_path / "chat.db", config=Config(agent="remote"))
+    async with server.listen("127.0.0.1", 0) as running, Client(running.url) as client:
+        session = await client.session("s", create=True)
+        turn = await session.prompt("Go on")
+        for until in (
+            lambda: len(session.messages) > 1 and len(session.messages[1].parts[0].text) > 5,  # type: ignore[union-attr]  # a text
+            lambda: session.info.pending_interactions,
+            None,
+        ):
+            worker = Worker(running.url, agent, name="w", resumes=True)
+            working = asyncio.create_task(worker.run())
+            if until is not None:
+                await session.until(until)
+            else:
+                (asked,) = await session.interactions()
+                await session.approve(asked.interaction.interaction_id)
+                assert (await turn.finished()).state == "completed"
+            await worker.close()
+            await working
+        assert [part.text for part in parts_of(session.messages[1:], TextPart)] == [
+            "One turn, whoever writes it, and each word once. "
+        ]
+        (call,) = parts_of(session.messages, ToolPart)
+        assert call.output == "Published: One turn, whoever writes it, and each word once."

@@ -21,10 +21,12 @@ from midstream.server import (
     ToolOutcome,
     Turn,
 )
+from midstream.worker import Worker
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
 CLASSES = [
-    Turn, Step, TextStream, ToolCall, ToolOutcome, Action, Approval, Answers, Fed, Client, Session, TurnHandle
+    Turn, Step, TextStream, ToolCall, ToolOutcome, Action, Approval, Answers, Fed, Client, Session,
+    TurnHandle, Worker,
 ]  # fmt: skip
 
 
@@ -48,7 +50,7 @@ def members(kind: type) -> set[str]:
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_class_of_the_reference_has_what_it_says(kind: type) -> None:
     """Every member that the reference names exists."""
-    rows = rows_under("What an agent has") | rows_under("What a client has")
+    rows = rows_under("What an agent has") | rows_under("What a client has") | rows_under("What a worker has")
     assert rows[kind.__name__]
     assert set(rows[kind.__name__]) <= members(kind)
 

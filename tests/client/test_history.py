@@ -233,6 +233,45 @@ async def test_only_equal_versions_are_compared(stage: Stage) -> None:
 
 
 @on_every_network
+async def test_digests_above_the_replica_are_a_gap(stage: Stage) -> None:
+    """The frames that led there were lost, and no mark has said so yet: so a sync comes first."""
+    conversation = long_conversation(3)
+    session, link = await stage.opened(stage.client(), conversation)
+    verifying = asyncio.ensure_future(session.verify())
+    asked = await link.asked("verify")
+    conversation.titled("lost")  # and never sent
+    await asked.result(digests(conversation, conversation.messages))
+    await synced(link, conversation)
+    await (await link.asked("verify")).result(digests(conversation, conversation.messages))
+    assert (await verifying).compared == 3
+
+
+@on_every_network
+async def test_a_page_above_the_replica_is_a_gap(stage: Stage) -> None:
+    """Likewise."""
+    conversation = long_conversation()
+    opening = asyncio.ensure_future(stage.client().session("s", limit=3))
+    link = await stage.peer.accept()
+    await (await link.asked("subscribe")).result(conversation.subscribed(conversation.reset(last=3)))
+    loading = asyncio.ensure_future((await opening).load_earlier(2))
+    asked = await link.asked("messages")
+    page = asked.as_(MessagesParams)
+    assert isinstance(page.before_sequence, int)
+    conversation.titled("lost")  # and never sent
+    await asked.result(page_of(conversation, page.before_sequence, 2))
+    await synced(link, conversation)
+    await (await link.asked("messages")).result(page_of(conversation, page.before_sequence, 2))
+    assert await loading
+
+
+async def synced(link: PeerLink, conversation: Conversation) -> None:
+    """Answer the subscribe that follows a gap."""
+    asked = await link.asked("subscribe")
+    assert asked.as_(SubscribeParams).cursor is not UNSET
+    await asked.result(conversation.subscribed(conversation.reset(last=3)))
+
+
+@on_every_network
 async def test_no_more_is_asked_than_the_server_gives_in_a_page(stage: Stage) -> None:
     """A server may allow less than what a client asks for by itself; then that is what is asked for."""
     stage.peer.limits = structs.replace(DEFAULT_LIMITS, page_messages=2)

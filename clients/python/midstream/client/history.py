@@ -58,13 +58,23 @@ class History:
     """Reads pages and digests for one replica."""
 
     def __init__(
-        self, replica: SessionReplica, exchange: Exchange, ready: Callable[[], Awaitable[None]]
+        self,
+        replica: SessionReplica,
+        exchange: Exchange,
+        *,
+        ready: Callable[[], Awaitable[None]],
+        shown: Callable[[str, int], None],
     ) -> None:
-        """Belong to a replica; ``ready`` waits until it is live, and raises what stands against that."""
+        """Belong to a replica.
+
+        ``ready`` waits until it is live, and raises what stands against that. ``shown`` is told the
+        epoch and version that an answer shows.
+        """
         self._replica = replica
         self._law = replica.law
         self._exchange = exchange
         self._ready = ready
+        self._shown = shown
 
     async def load_earlier(self, limit: int) -> bool:
         """Extend the window downwards by up to ``limit`` messages; False where there are none."""
@@ -111,6 +121,7 @@ class History:
         def take(page: Page) -> int | None:
             nonlocal awaited
             awaited = False
+            self._shown(page.epoch, page.version)
             held = len(law.messages())
             outcome = self._replica.merge_page(page)
             return len(law.messages()) - held if outcome is PageOutcome.MERGED else None
@@ -135,6 +146,7 @@ class History:
         )
 
         def take(result: VerifyResult) -> tuple[int, list[Difference]] | None:
+            self._shown(result.epoch, result.version)
             if (result.epoch, result.version) != (law.epoch, law.version):
                 return None
             here = [message for message in law.messages() if start <= message.sequence <= end]

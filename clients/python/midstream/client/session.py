@@ -68,7 +68,10 @@ class Session:
         self._signals: Fanout[Signal] = Fanout(100)
         self._prompts = Prompts(self._law, tools.exchange, outbox_limit)
         self._history = History(
-            subscription.replica, tools.exchange, lambda: self.until_live(tools.exchange.timeout_s)
+            subscription.replica,
+            tools.exchange,
+            ready=lambda: self.until_live(tools.exchange.timeout_s),
+            shown=subscription.shown,
         )
         subscription.on_news = self._on_news
         subscription.on_signal = self._signals.publish

@@ -136,6 +136,13 @@ class Subscription:
             self._news(synced=False)
         self.changed.notify()
 
+    def shown(self, epoch: str, version: int) -> None:
+        """Learn what an answer shows: all up to it was sent, so what is not here was lost (SPEC 3.7)."""
+        law = self.replica.law
+        if self.state == "live" and law.epoch == epoch and law.version < version:
+            reason = f"an answer shows version {version}, and {law.version} was reached"
+            self._gap(Gap(reason, keep_cursor=True))
+
     def ended(self, frame: Closed) -> None:
         """Learn that the server ended the subscription."""
         if frame.retryable:

@@ -1,0 +1,241 @@
+/**
+ * The one connection of a client, kept for as long as it is wanted.
+ *
+ * The shell around `Reconnect`: it carries out what that decides, greets the server, answers pings, and
+ * passes everything else on.
+ */
+import { type Codec, JSON_CODEC, loadMsgpack } from "../protocol/codec.js";
+import { MidstreamError } from "../protocol/errors.js";
+import type { ServerFrame, WelcomeInfo } from "../protocol/frames.js";
+import { PROTOCOL_VERSION } from "../protocol/limits.js";
+import type { Environment } from "./environment.js";
+import { incompatibleServer } from "./errors.js";
+import { type Effect, type Policy, Reconnect } from "./reconnect.js";
+import type { Timers } from "./timers.js";
+import { type LinkEnd, Transport } from "./transport.js";
+
+/** `connecting`: an attempt is under way. `live`: welcomed. `offline`: waiting to try again. */
+export type LinkState = "connecting" | "live" | "offline" | "closed";
+
+/** `auto` is msgpack where this engine can, else JSON. */
+export type Encoding = "auto" | "msgpack" | "json";
+
+/** Credentials, or who gives them; asked again before each attempt, `refused` where the last ones were not accepted. */
+export type Token = string | null | ((refused: boolean) => string | null | Promise<string | null>);
+
+export interface LinkOptions {
+  readonly url: string;
+  readonly encoding: Encoding | Codec;
+  readonly token: Token;
+  readonly policy: Policy;
+  readonly maxFrameBytes: number;
+}
+
+/** Who is told what happens on a link. */
+export interface LinkUser {
+  linkOpened(transport: Transport, codec: Codec, welcome: WelcomeInfo): void;
+  linkFrame(frame: ServerFrame): void;
+  /** There is no connection: one is being made, or will be. */
+  linkDown(state: "connecting" | "offline"): void;
+  /** There will be no connection any more. */
+  linkEnded(error: MidstreamError): void;
+}
+
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #user: LinkUser;
+  readonly #environment: Environment;
+  readonly #timers: Timers;
+  /** What ended the last connection or attempt; undefined once there is a connection. */
+  problem: string | undefined;
+  readonly #core: Reconnect;
+  #transport: Transport | undefined;
+  #codec: Codec | undefined;
+  #welcomed = false;
+  #refused = false;
+  #isJsonBetter = false;
+  /** Counts attempts: what was begun in an earlier one has no effect any more. */
+  #attempt = 0;
+  #disarm: (() => void) | undefined;
+
+  constructor(
+    options: LinkOptions,
+    user: LinkUser,
+    environment: Environment,
+    timers: Timers,
+  ) {
+    this.#options = options;
+    this.#user = user;
+    this.#environment = environment;
+    this.#timers = timers;
+    this.#core = new Reconnect(() => environment.random(), options.policy);
+  }
+
+  /** Begin to connect; of no effect the second time. */
+  start(): void {
+    this.#act(this.#core.start(this.#environment.now(), this.#environment.wallMs()));
+  }
+
+  /** Prove that the connection lives, or make one at once. */
+  wake(): void {
+    this.#act(this.#core.wake(this.#environment.now(), this.#environment.wallMs()));
+  }
+
+  /** Let the connection go until `wake`. */
+  suspend(): void {
+    this.#act(this.#core.suspend("the page went away"));
+  }
+
+  /** End for good. */
+  close(): void {
+    this.#core.close();
+    this.#attempt++;
+    this.#disarm?.();
+    this.#transport?.abort("the client was closed");
+  }
+
+  #act(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.kind === "connect") {
+        this.#user.linkDown("connecting");
+        this.#connect(++this.#attempt);
+      } else if (effect.kind === "drop") {
+        const { transport } = this;
+        if (transport) {
+          transport.abort(effect.why);
+        } else {
+          this.#ended({ why: effect.why });
+        }
+      } else {
+        this.#send("ping", effect.nonce);
+      }
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#disarm?.();
+    const { deadline } = this.#core;
+    this.#disarm =
+      deadline === undefined
+        ? undefined
+        : this.#timers.later(deadline - this.#environment.now(), () =>
+            this.#act(this.#core.poll(this.#environment.now(), this.#environment.wallMs())),
+          );
+  }
+
+  #connect(attempt: number): void {
+    this.#welcomed = false;
+    this.#prepare().then(
+      ([codec, token]) => this.#timers.run(() => attempt === this.#attempt && this.#open(attempt, codec, token)),
+      (error: unknown) => this.#timers.run(() => attempt === this.#attempt && this.#ended(failed(error))),
+    );
+  }
+
+  /** Have what an attempt needs: a codec, which is loaded once, and the token of now. */
+  async #prepare(): Promise<[Codec, string | null]> {
+    const { encoding, token } = this.#options;
+    if (typeof encoding === "object") {
+      this.#codec = encoding;
+    } else if (encoding === "json" || this.#isJsonBetter) {
+      this.#codec = JSON_CODEC;
+    }
+    this.#codec ??= await loadMsgpack().catch((error: unknown) => {
+      if (encoding === "auto") {
+        return JSON_CODEC;
+      }
+      throw error;
+    });
+    return [this.#codec, typeof token === "function" ? await token(this.#refused) : token];
+  }
+
+  #open(attempt: number, codec: Codec, token: string | null): void {
+    const guarded =
+      <A extends readonly unknown[]>(act: (...given: A) => void) =>
+      (...given: A) =>
+        this.#timers.run(() => attempt === this.#attempt && act(...given));
+    const { url, maxFrameBytes } = this.#options;
+    let socket: ReturnType<Environment["socket"]>;
+    try {
+      socket = this.#environment.socket(url, [codec.subprotocol]);
+    } catch (error) {
+      this.#ended(failed(error));
+      return;
+    }
+    this.#transport = new Transport(socket, codec, maxFrameBytes, {
+      opened: guarded(() => this.#send("hello", PROTOCOL_VERSION, token, { client: "midstream-typescript" })),
+      received: guarded((frame) => this.#received(frame)),
+      ended: guarded((end) => this.#ended(end)),
+    });
+  }
+
+  #received(frame: ServerFrame | undefined): void {
+    const now = this.#environment.now();
+    this.#core.received(now);
+    if (frame?.tag === "ping") {
+      this.#send("pong", frame.nonce, this.#environment.wallMs());
+    } else if (frame?.tag === "pong") {
+      this.#core.ponged(frame.nonce);
+      this.#arm();
+    } else if (frame?.tag === "goaway") {
+      this.#core.goaway(now, frame.reconnect_after_ms);
+      this.#arm();
+    } else if (frame?.tag === "welcome") {
+      this.#welcome(now, frame.info);
+    } else if (frame && this.#welcomed) {
+      this.#user.linkFrame(frame);
+    } else if (frame && frame.tag !== "error") {
+      const final = incompatibleServer(`The server began with '${frame.tag}' instead of 'welcome'.`);
+      this.#transport?.abort(final.message);
+      this.#finish(final);
+    }
+  }
+
+  #welcome(now: number, welcome: WelcomeInfo): void {
+    if (this.#welcomed || !this.#transport || !this.#codec) {
+      return;
+    }
+    this.#welcomed = true;
+    this.#refused = false;
+    this.problem = undefined;
+    this.#transport.chunkBytes = welcome.limits.chunk_bytes;
+    this.#core.welcomed(now, welcome.heartbeat_ms);
+    this.#arm();
+    this.#user.linkOpened(this.#transport, this.#codec, welcome);
+  }
+
+  #ended(end: LinkEnd): void {
+    this.#attempt++;
+    this.#transport = undefined;
+    this.problem = end.why;
+    // what one encoding cannot read, the other may: msgpack knows keys that its library refuses
+    this.#isJsonBetter ||= end.isUnreadable === true && this.#options.encoding === "auto";
+    const asksAgain = end.isUnauthorized && typeof this.#options.token === "function";
+    this.#refused = asksAgain === true;
+    if (end.final && !asksAgain) {
+      this.#finish(end.final);
+    } else {
+      this.#core.lost(this.#environment.now());
+      this.#user.linkDown("offline");
+      this.#arm();
+    }
+  }
+
+  #finish(error: MidstreamError): void {
+    this.#core.lost(this.#environment.now(), true);
+    this.#disarm?.();
+    this.#user.linkEnded(error);
+  }
+
+  #send(...frame: readonly unknown[]): void {
+    if (this.#codec) {
+      this.#transport?.send(this.#codec.encode(frame));
+    }
+  }
+}
+
+/** What stands against an attempt before there is a socket; an error of ours will be the same the next time. */
+const failed = (error: unknown): LinkEnd => {
+  const why = error instanceof Error ? error.message : String(error);
+  return error instanceof MidstreamError ? { why, final: error } : { why };
+};

@@ -1,0 +1,62 @@
+/** A store in IndexedDB: it outlives the page, and all tabs of the origin share it. */
+import type { Store } from "./client/store.js";
+
+const TABLE = "kept";
+
+const done = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+/** Open, or make, the database of this name when it is first needed. */
+export function indexedDbStore(name = "midstream", factory: IDBFactory = indexedDB): Store {
+  let opened: Promise<IDBDatabase> | undefined;
+
+  const open = (): Promise<IDBDatabase> => {
+    const request = factory.open(name, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+    const opening = done(request);
+    opening.then(
+      (database) => {
+        const forget = () => {
+          opened = undefined;
+        };
+        database.onclose = forget;
+        // another tab deletes the database, or knows a newer form of it: it must not wait for this one
+        database.onversionchange = () => {
+          database.close();
+          forget();
+        };
+      },
+      () => {
+        opened = undefined; // the next call tries again
+      },
+    );
+    return opening;
+  };
+
+  const read = async <T>(ask: (table: IDBObjectStore) => IDBRequest<T>): Promise<T> => {
+    opened ??= open();
+    return done(ask((await opened).transaction(TABLE).objectStore(TABLE)));
+  };
+
+  const write = async (change: (table: IDBObjectStore) => IDBRequest): Promise<void> => {
+    opened ??= open();
+    const transaction = (await opened).transaction(TABLE, "readwrite");
+    change(transaction.objectStore(TABLE));
+    await new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+    });
+  };
+
+  return {
+    read: (key) => read((table): IDBRequest<unknown> => table.get(key)),
+    // the last code unit that there is: all keys that begin so lie below
+    readAll: (prefix) =>
+      read((table): IDBRequest<unknown[]> => table.getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`))),
+    write: (key, value) => write((table) => table.put(value, key)),
+    remove: (key) => write((table) => table.delete(key)),
+  };
+}

@@ -72,21 +72,27 @@ async def test_thinking_keeps_its_signature_and_what_cannot_be_read_is_kept_too(
 
 
 async def test_the_arguments_of_a_call_stream_and_then_are_parsed() -> None:
-    """A call without any has an empty map; one whose block held them has those."""
+    """None are an empty map; those that the block held count where none streamed."""
     calls = [
         call(0, "tool_use", '{"a":', "1}", id="toolu_1", name="t"),
         call(1, "tool_use", "", id="toolu_2", name="t"),
         [start(2, "tool_use", id="toolu_3", name="t", input={"b": 2}), stop(2)],
+        [
+            start(3, "tool_use", id="toolu_4", name="t", input={"b": 0}),
+            delta(3, "input_json_delta", partial_json='{"b": 3}'),
+            stop(3),
+        ],
     ]
     fed, parts = await fed_in_memory(message(*(event for one in calls for event in one), reason="tool_use"))
-    assert [(part["tool_call_id"], part["state"], part["input"]) for part in parts[:3]] == [
+    assert [(part["tool_call_id"], part["state"], part["input"]) for part in parts[:4]] == [
         ("toolu_1", "ready", {"a": 1}),
         ("toolu_2", "ready", {}),
         ("toolu_3", "ready", {"b": 2}),
+        ("toolu_4", "ready", {"b": 3}),
     ]
     assert (fed.reason, [one.tool_call_id for one in fed.calls]) == (
         "tool-calls",
-        ["toolu_1", "toolu_2", "toolu_3"],
+        ["toolu_1", "toolu_2", "toolu_3", "toolu_4"],
     )
 
 

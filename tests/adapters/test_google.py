@@ -11,6 +11,7 @@ from midstream.adapters.events import (
     Refusal,
     StepBoundary,
     StreamError,
+    TextEnded,
     UrlSource,
 )
 from midstream.adapters.google import GoogleReader
@@ -55,6 +56,12 @@ async def test_a_signature_ends_its_part_and_is_kept_with_it() -> None:
         ("", own(thought_signature="bG9uZQ==")),
         ("Two.", None),
     ]
+
+
+def test_a_signature_is_kept_in_the_alphabet_of_the_wire() -> None:
+    """google-genai writes base64 in another one."""
+    heard = said(GoogleReader(), chunk(text("One.", thoughtSignature="-_8="), finish="STOP"))
+    assert TextEnded("1:text", {"google": {"thought_signature": "+/8="}}) in heard
 
 
 async def test_a_call_comes_whole_with_its_signature_and_is_for_the_agent() -> None:
@@ -106,6 +113,18 @@ async def test_answers_of_the_providers_tools_find_their_calls_by_id() -> None:
     assert fed.unknown == {"answer without its executableCode": 1}
 
 
+async def test_the_result_of_code_is_never_that_of_another_tool() -> None:
+    """It has no id; the other tool was called before it, and is still open."""
+    other: Plain = {"toolCall": {"id": "a", "toolType": "URL_CONTEXT", "args": {}}}
+    code: Plain = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    result: Plain = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+    _, parts = await fed_in_memory([chunk(other, code, result, finish="STOP")])
+    assert [(part["tool_name"], part["state"]) for part in parts] == [
+        ("url_context", "ready"),
+        ("code_execution", "completed"),
+    ]
+
+
 async def test_functions_that_the_library_called_itself_have_their_answers_and_a_new_step_begins() -> None:
     """google-genai can run functions and ask again; the answers stand in the next response's history."""
     answers: list[Plain] = [
@@ -134,6 +153,13 @@ async def test_an_answer_that_stands_in_the_stream_is_that_of_its_call() -> None
     )
     assert [part["output"] for part in parts] == [{"of": "a"}, {"of": "b"}]
     assert fed.calls == []
+
+
+async def test_a_reason_in_every_chunk_begins_no_new_answer() -> None:
+    """Older models send it so."""
+    _, parts = await fed_in_memory([chunk(text("Hel"), finish="STOP"), chunk(text("lo"), finish="STOP")])
+    assert [part["type"] for part in parts] == ["text"]
+    assert words_of(parts) == ["Hello"]
 
 
 async def test_a_response_that_the_library_continues_stays_one() -> None:

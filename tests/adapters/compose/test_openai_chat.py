@@ -8,7 +8,7 @@ from hypothesis import given
 from openai.types.chat import ChatCompletionMessageParam
 
 from midstream.adapters.compose import compose
-from midstream.protocol.model import FilePart, Message, ReasoningPart, TextPart, ToolPart
+from midstream.protocol.model import ErrorPart, FilePart, Message, ReasoningPart, TextPart, ToolPart
 from tests.adapters.compose.histories import histories, said
 from tests.adapters.compose.real_types import exact
 
@@ -81,3 +81,12 @@ def test_reasoning_goes_back_with_tool_calls_and_nowhere_else() -> None:
     assert dict(with_call)["reasoning_content"] == "Hm."
     (without,) = compose([said("agent", thought, answer)], "openai-chat")
     assert without == {"role": "assistant", "content": "Done."}
+
+
+def test_two_messages_of_people_with_nothing_between_them_that_a_model_sees_are_one() -> None:
+    """Some who speak the format refuse two of one role in a row."""
+    asked, more = said("user", TextPart(text="One.")), said("user", TextPart(text="Two."), sequence=3)
+    failed = said("agent", ErrorPart(scope="turn", code="c", message="m", recoverable=True), sequence=2)
+    shown = said("agent", FilePart(url="https://h/a.png", media_type="image/png"), sequence=2)
+    for between in (failed, shown):
+        assert compose([asked, between, more], "openai-chat") == [{"role": "user", "content": "One.\n\nTwo."}]

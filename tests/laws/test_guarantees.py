@@ -20,6 +20,7 @@ REFUSALS = f"{LAWS}/test_guarantees_refusals.py"
 CRASH = f"{LAWS}/test_interleavings_crash.py"
 INPUT = f"{LAWS}/test_interleavings_input.py"
 PAGES = f"{LAWS}/test_interleavings_pages.py"
+APPROVALS = "tests/end_to_end/test_reports_approvals.py"
 STORM = "tests/server/sessions/test_approval_storm.py"
 STREAM = f"{LAWS}/test_interleavings_stream.py"
 HOSTILE = "tests/server/connections/test_hostile.py"
@@ -71,8 +72,7 @@ GUARANTEES: dict[str, list[str]] = {
         f"{INPUT}::test_r19_an_answer_comes_while_the_expiry_is_stored",
         f"{INPUT}::test_r27_two_clients_answer_at_once",
         f"{STORM}::test_a_storm_of_answers_leaves_one_outcome_of_each_and_executes_what_was_approved_once",
-        "tests/end_to_end/test_reports_approvals.py"
-        "::test_two_clients_answer_at_the_same_instant_a_thousand_times",
+        f"{APPROVALS}::test_two_clients_answer_at_the_same_instant_a_thousand_times",
     ],
     "G11": [
         f"{DURABILITY}::test_g11_a_tool_runs_only_after_that_was_committed_and_never_again",

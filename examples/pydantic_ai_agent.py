@@ -18,7 +18,6 @@ from pydantic_ai import (
 
 from midstream.adapters import Fed
 from midstream.adapters.compose import compose
-from midstream.adapters.pydantic_ai import PydanticAIReader
 from midstream.agents import ToolCall, Turn
 
 assistant = Agent(
@@ -45,14 +44,13 @@ async def strike(item: str) -> str:
 
 async def agent(turn: Turn) -> None:
     """Answer one prompt: run the assistant, and go on with what people allowed until it has answered."""
-    reader = PydanticAIReader()  # one for the turn: a call's result may come in a later run
     fed = Fed()
 
     async def show(_: RunContext[object], events: AsyncIterable[AgentStreamEvent]) -> None:
         """Show one response, or one batch of tools; a tool is claimed on disk before it executes."""
         nonlocal fed
         async with turn.step() as step:
-            fed = await step.feed(events, reader=reader)
+            fed = await step.feed(events)
 
     history, results = compose(await turn.context(), "pydantic-ai"), None
     while True:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -29,10 +32,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import DeltaThinkingPart
 from pydantic_ai.models.test import TestModel
 
+from midstream.adapters import feed
 from midstream.adapters.events import TextDelta
+from midstream.adapters.kept import KeptParts
 from midstream.adapters.pydantic_ai import PydanticAIReader
 from tests import strategies
-from tests.adapters.memory import fed_in_memory, said, words_of
+from tests.adapters.memory import fed_in_memory, plain_parts, said, words_of
 from tests.adapters.pydantic_ai_models import Said, call, model
 
 
@@ -166,6 +171,23 @@ async def test_what_repeats_in_a_later_step_is_another_part() -> None:
         _, parts = await fed_in_memory(events)
     assert words_of(parts) == ["one ", "two ", "three"]
     assert [part["output"] for part in parts if part["type"] == "tool"] == [0, 1]
+
+
+async def test_runs_beside_each_other_in_one_turn_stay_apart() -> None:
+    """Their responses have the same indices; each stream has a reader of its own."""
+    turns = [asyncio.Event() for _ in range(5)]
+
+    async def stream(words: str, first_turn: int) -> AsyncIterator[object]:
+        yield PartStartEvent(index=0, part=TextPart(""))
+        for word, number in zip(words, (first_turn, first_turn + 2), strict=True):
+            await turns[number].wait()
+            yield PartDeltaEvent(index=0, delta=TextPartDelta(word))
+            turns[number + 1].set()
+
+    kept = KeptParts()
+    turns[0].set()
+    await asyncio.gather(feed(kept.step(), stream("ab", 0)), feed(kept.step(), stream("cd", 1)))
+    assert words_of(plain_parts(kept)) == ["ab", "cd"]
 
 
 def test_what_providers_do_themselves_is_kept_for_them() -> None:

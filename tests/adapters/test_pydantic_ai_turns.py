@@ -93,11 +93,9 @@ async def test_running_is_on_disk_before_the_tool_executes(way: str, tmp_path: P
             seen.append(await talk.stored_tools())
             return "2"
 
-        reader = PydanticAIReader()
-
         async def show(_: RunContext[object], events: AsyncIterable[AgentStreamEvent]) -> None:
             async with turn.step() as step:
-                await step.feed(events, reader=reader)
+                await step.feed(events)
 
         if way == "handler":
             await thinker.run("hi", event_stream_handler=show)
@@ -106,7 +104,7 @@ async def test_running_is_on_disk_before_the_tool_executes(way: str, tmp_path: P
             async for node in run:
                 if Agent.is_model_request_node(node) or Agent.is_call_tools_node(node):
                     async with turn.step() as step, node.stream(run.ctx) as events:
-                        await step.feed(events, reader=reader)
+                        await step.feed(events)
 
     async with conversation(agent, tmp_path) as talk:
         assert (await talk.say("hi")).state == "completed"

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from midstream.adapters.call import Call
 from midstream.adapters.detect import reader_for
@@ -22,9 +22,14 @@ from midstream.adapters.reader import Reader
 
 if TYPE_CHECKING:
     from midstream.agents import Step
+    from midstream.agents.writer import Writer
 
 CALLS: WeakKeyDictionary[Reader, dict[str, Call]] = WeakKeyDictionary()
 """The calls that a reader's streams left open: its next stream may go on with them."""
+RUNS: WeakKeyDictionary[Writer, Reader] = WeakKeyDictionary()
+"""The reader of a turn's run, where a run comes in several streams."""
+READING: WeakSet[Reader] = WeakSet()
+"""The readers that read a stream now."""
 
 
 async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> Fed:
@@ -32,8 +37,9 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
     ``stream`` is what the provider's asynchronous client returns for a streamed request (awaited or
     not, or a context manager that gives it), or any events: an asynchronous iterator, or a list. The
-    reader is chosen by its type or its first event; give ``reader`` where that cannot be known. A reader
-    that is given again goes on: results of tools that an earlier stream called end those calls.
+    reader is chosen by its first event; give ``reader`` where that cannot be known. A reader that is given
+    again goes on: results of tools that an earlier stream called end those calls. The streams of a
+    framework's run, which come one after another, are read so by themselves.
 
     Raises:
         TypeError: the stream is not asynchronous, or no reader is known for it.
@@ -41,14 +47,14 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
     """
     fed = Fed()
-    parts = Parts(step, fed, CALLS.setdefault(reader, {}) if reader is not None else None)
+    parts = Parts(step, fed)
     async with contextlib.AsyncExitStack() as stack:
-        reader, failure = await _write(stream, stack, reader, parts)
+        reader, failure = await _write(step, stream, stack, reader, parts)
         if failure is not None:
             await parts.write(raised(failure))
-        elif reader is None:
+        elif reader is None and step.writer not in RUNS:
             await parts.write(EMPTY)
-        else:
+        elif reader is not None:
             for said in reader.end():
                 await parts.write(said)
         await parts.end()
@@ -60,7 +66,7 @@ async def feed(step: Step, stream: object, *, reader: Reader | None = None) -> F
 
 
 async def _write(
-    stream: object, stack: contextlib.AsyncExitStack, reader: Reader | None, parts: Parts
+    step: Step, stream: object, stack: contextlib.AsyncExitStack, reader: Reader | None, parts: Parts
 ) -> tuple[Reader | None, Exception | None]:
     """Write all that the events say; return the reader that they needed, and what the library raised."""
     try:
@@ -69,7 +75,7 @@ async def _write(
         return reader, error
     events = _iterated(stream, stack)
     if reader is not None:
-        reader.begin(stream)
+        _begin(reader, stream, stack, parts)
     while True:
         try:
             event = await anext(events)
@@ -78,10 +84,26 @@ async def _write(
         except Exception as error:  # noqa: BLE001  # likewise
             return reader, error
         if reader is None:
-            reader = reader_for(event)
-            reader.begin(stream)
+            reader = _chosen(step, event)
+            _begin(reader, stream, stack, parts)
         for said in reader.read(event):
             await parts.write(said)
+
+
+def _chosen(step: Step, event: object) -> Reader:
+    """Return the reader that the event needs: that of the turn's run, unless it reads another stream now."""
+    reader = reader_for(event)
+    if not reader.spans_streams:
+        return reader
+    known = RUNS.setdefault(step.writer, reader)
+    return known if type(known) is type(reader) and known not in READING else reader
+
+
+def _begin(reader: Reader, stream: object, stack: contextlib.AsyncExitStack, parts: Parts) -> None:
+    READING.add(reader)
+    stack.callback(READING.discard, reader)
+    parts.go_on(CALLS.setdefault(reader, {}))
+    reader.begin(stream)
 
 
 async def _obtained(stream: object, stack: contextlib.AsyncExitStack) -> object:

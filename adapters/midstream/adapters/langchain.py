@@ -41,6 +41,7 @@ class LangChainReader(Reader):
     """Reads the messages, tuples and events of LangChain and LangGraph."""
 
     provider: ClassVar[str] = "langchain"
+    spans_streams: ClassVar[bool] = True
 
     def __init__(self, *, tool_nodes: frozenset[str] = frozenset({"tools"})) -> None:
         """Begin a stream; ``tool_nodes`` are the nodes that run all tool calls of the last message."""
@@ -58,7 +59,9 @@ class LangChainReader(Reader):
 
     def begin(self, stream: object) -> None:  # noqa: ARG002  # all is in the events
         """Go on with another stream of the same conversation."""
-        self._has_spoken = False
+        self._has_spoken = self._streams = False
+        self._used = {}
+        self._cited.clear()
 
     def read(self, event: object) -> list[Event]:
         """Return what an item says: a message, a tuple of a graph, or an event."""

@@ -42,16 +42,17 @@ if TYPE_CHECKING:
 class Parts:
     """Writes what a stream says into one step. Blocks that were not started, or have ended, do no harm."""
 
-    def __init__(self, step: Step, fed: Fed, tools: dict[str, Call] | None = None) -> None:
-        """Begin with no text open, and with the calls that an earlier stream left open.
-
-        What the agent must know goes into ``fed``.
-        """
+    def __init__(self, step: Step, fed: Fed) -> None:
+        """Begin with nothing open; what the agent must know goes into ``fed``."""
         self._step = step
         self._fed = fed
         self._texts: dict[str, Growing] = {}
-        self._tools: dict[str, Call] = {} if tools is None else tools
+        self._tools: dict[str, Call] = {}
         self._usage: dict[str, Value] | None = None
+
+    def go_on(self, tools: dict[str, Call]) -> None:
+        """Begin with the calls that an earlier stream left open."""
+        self._tools = tools
 
     async def write(self, event: Event) -> None:  # noqa: C901, PLR0912  # one branch for each event
         """Write one event."""

@@ -1,9 +1,9 @@
 """Reads the event streams of Pydantic AI: of a model, of a node, of a whole run.
 
 It takes what ``agent.run_stream_events``, ``node.stream(...)`` in ``agent.iter``, an
-``event_stream_handler`` and ``pydantic_ai.direct.model_request_stream`` give. A run that comes in several
-streams (a handler is called for each model response and for each batch of tools) needs the same reader
-for all of them: it knows which result belongs to which call.
+``event_stream_handler`` and ``pydantic_ai.direct.model_request_stream`` give. A run comes in several streams
+(a handler is called for each model response and for each batch of tools): feeding reads those of a turn
+with one reader, which knows what result belongs to what call. Where a reader is given, give it each time.
 
 **When a tool runs.** Pydantic AI announces every call of a batch before it executes the first. With
 ``agent.iter`` and with an ``event_stream_handler`` it waits until each announcement has been read, so a
@@ -83,6 +83,7 @@ class PydanticAIReader(Reader):
     """Reads the events of Pydantic AI (``AgentStreamEvent``, ``AgentRunResultEvent``)."""
 
     provider: ClassVar[str] = "pydantic-ai"
+    spans_streams: ClassVar[bool] = True
 
     def __init__(self, *, deferred: Collection[str] = ()) -> None:
         """Begin a run; ``deferred`` names tools that Pydantic AI announces and leaves to the agent."""
@@ -100,6 +101,7 @@ class PydanticAIReader(Reader):
         """Go on with another stream of the same run; usage and finish reason are read from its object."""
         self._stream = stream
         self._parts.clear()
+        self._sources.clear()
         self._over = False
         self._result = None
 

@@ -29,6 +29,8 @@ class Reader(ABC):
 
     provider: ClassVar[str]
     """The name that the provider's metadata is kept under."""
+    spans_streams: ClassVar[bool] = False
+    """A run comes in several streams, which one reader has to read: a result may come in a later one."""
 
     def __init__(self) -> None:
         """Begin a stream."""

@@ -65,6 +65,11 @@ class Step:
         if kind is None:
             await self._writer.write(EndStep(step_id=self.step_id))
 
+    @property
+    def writer(self) -> Writer:
+        """Where its writes go: one for all steps of a turn."""
+        return self._writer
+
     def open_texts(self) -> list[TextStream]:
         """Return the texts and reasonings that another process left open, and that still are."""
         return [text for text in self._open_texts if text.is_open]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from midstream.protocol.model import TextPart, ToolPart
 from tests import strategies
 from tests.adapters.conversation import Conversation, conversation
 from tests.adapters.langchain_models import ScriptedModel, block, call, last, text
-from tests.adapters.langgraph_graphs import asking_graph, graph_of
+from tests.adapters.langgraph_graphs import answered, approving_graph, asking_graph, graph_of
 from tests.adapters.memory import fed_in_memory, said, words_of
 
 GIVEN: Any = {"messages": [HumanMessage("How is it in Rome?")]}
@@ -170,7 +170,51 @@ async def test_what_interrupts_a_graph_is_data_for_people() -> None:
     """A node asks, and the stream ends with what it asks."""
     graph, config = asking_graph(), {"configurable": {"thread_id": "t"}}
     _, parts = await fed_in_memory(graph.astream(GIVEN, config, stream_mode=["messages", "updates"]))
-    assert parts == [{"type": "data", "data_type": "interrupt", "data": [{"allow": 1}]}]
+    [part] = parts
+    [asked] = cast("list[dict[str, object]]", part["data"])
+    assert (part["data_type"], asked["value"], bool(asked["id"])) == ("interrupt", {"allow": 1}, True)
+
+
+async def test_calls_that_a_graph_interrupts_go_to_people_and_their_answers_back(tmp_path: Path) -> None:
+    """Two wait side by side; each is one part, in the graph's first stream and in its second."""
+    deleted: list[str] = []
+    answers = [
+        [
+            call(0, "delete", '{"path":"a"}', "c1"),
+            call(1, "delete", '{"path":"b"}', "c2"),
+            last("tool_calls"),
+        ],
+        ANSWERS,
+    ]
+
+    async def agent(turn: Turn) -> None:
+        graph, config = (
+            approving_graph(ScriptedModel(answers=answers), deleted),
+            {"configurable": {"thread_id": "t"}},
+        )
+        modes = ["messages", "tasks"]
+        async with turn.step() as step:
+            fed = await step.feed(graph.astream(GIVEN, config, stream_mode=modes))
+        said = {
+            interrupt_id: (await turn.ask_approval(asked, title="Delete it?")).approved
+            for asked, interrupt_id in fed.approvals
+        }
+        async with turn.step() as step:
+            await step.feed(graph.astream(answered(said), config, stream_mode=modes))
+
+    async with conversation(agent, tmp_path) as talk:
+        turn = await talk.session.prompt("hi")
+        await talk.session.approve((await talk.asked())[0].interaction_id)
+        await talk.session.until(lambda: talk.session.info.pending_interactions == 0)
+        await talk.session.deny((await talk.asked())[0].interaction_id)
+        assert (await turn.finished()).state == "completed"
+        tools = [part for part in talk.parts() if isinstance(part, ToolPart)]
+        assert [(part.state, part.output) for part in tools] == [
+            ("completed", "a is deleted."),
+            ("completed", "A person said no."),
+        ]
+        assert [part.text for part in talk.parts() if isinstance(part, TextPart)] == ["Sunny there."]
+    assert deleted == ["a"]
 
 
 async def test_messages_of_nodes_that_run_beside_each_other_stay_apart() -> None:

@@ -9,6 +9,9 @@ what others say and are counted as unknown.
 its modes it says which tools it is about to run, so a tool's ``running`` is on disk before the tool
 executes; with ``"messages"`` and ``"updates"`` alone the call is on disk as ``ready`` before, and moves on
 with its result. The mode ``tools`` and ``astream_events`` tell of a start when it has happened.
+
+Where a graph is interrupted, what it asks becomes a ``data`` part (``interrupt``), with the ids under which
+it wants the answers. With ``"tasks"``, a tool call that is interrupted by itself is in ``fed.approvals``.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from midstream.adapters.events import (
+    ApprovalRequested,
     Data,
     Event,
     StepBoundary,
@@ -49,6 +53,8 @@ class LangChainReader(Reader):
         self._tool_nodes = tool_nodes
         self._calls: dict[str, Call] = {}
         self._runs: dict[str, Call] = {}
+        self._tasks: dict[str, list[Call]] = {}
+        self._asked: set[str] = set()
         self._cited: set[str] = set()
         self._open: list[StreamedMessage] = []
         self._seen: set[str] = set()
@@ -197,7 +203,7 @@ class LangChainReader(Reader):
     def _update(self, update: object) -> Iterable[Event]:
         for node, value in pairs(update).items():
             if node == "__interrupt__":
-                yield Data("interrupt", carried([field(item, "value") for item in each(value)]))
+                yield from self._interrupted(each(value))
                 continue
             for message in messages_in(value):
                 kind = words(message, "type")
@@ -210,16 +216,36 @@ class LangChainReader(Reader):
 
     def _task(self, payload: object) -> Iterable[Event]:
         if field(payload, "triggers") is None:
-            yield from self._update({words(payload, "name"): field(payload, "result")})
+            yield from self._ended(payload)
             return
         given = field(payload, "input")
         calls = [field(given, "tool_call"), *each(given)]
         if words(payload, "name") in self._tool_nodes:
             answers = [message for message in messages_in(given) if words(message, "type") != "tool"]
             calls += each(answers[-1], "tool_calls") if answers else []
-        for call in calls:
-            if words(call, "type") == "tool_call":
-                yield from self._runs_now(self._calls.get(words(call, "id")))
+        named = (self._calls.get(words(call, "id")) for call in calls if words(call, "type") == "tool_call")
+        known = [call for call in named if call is not None]
+        self._tasks[words(payload, "id")] = known
+        for call in known:
+            yield from self._runs_now(call)
+
+    def _ended(self, payload: object) -> Iterable[Event]:
+        """Read what came of a task; where a person must answer first, its call waits for that."""
+        yield from self._update({words(payload, "name"): field(payload, "result")})
+        interrupts, calls = each(payload, "interrupts"), self._tasks.pop(words(payload, "id"), [])
+        if len(interrupts) == len(calls) == 1:
+            calls[0].started = False
+            yield ApprovalRequested(calls[0].block, words(interrupts[0], "id"))
+        else:
+            yield from self._interrupted(interrupts)
+
+    def _interrupted(self, interrupts: list[object]) -> Iterable[Event]:
+        """Show what a graph asks, once, by the id under which it wants the answer."""
+        asked = [one for one in interrupts if words(one, "id") not in self._asked]
+        self._asked |= {words(one, "id") for one in asked}
+        if asked:
+            shown = [{"id": words(one, "id"), "value": field(one, "value")} for one in asked]
+            yield Data("interrupt", carried(shown))
 
     def _tool(self, payload: object) -> Iterable[Event]:
         call = self._calls.get(words(payload, "tool_call_id"))

@@ -30,13 +30,13 @@ WINDOW = 300
 PARTS = st.sampled_from(["a", "b", BAD])
 LIVE: st.SearchStrategy[Write] = st.one_of(
     st.just(BeginStep()),
-    st.builds(lambda part: AddPart(part=TextPart(part_id=part, text="", state="streaming")), PARTS),
+    PARTS.map(lambda part: AddPart(part=TextPart(part_id=part, text="", state="streaming"))),
     st.builds(EndText, part_id=PARTS),
 )
 STORED: st.SearchStrategy[Write] = st.one_of(
     st.just(EndStep(step_id="s")),
     st.just(AbsorbInputs()),
-    st.builds(lambda size: ReportError(code="c", message="x" * size), st.integers(1, 500)),
+    st.integers(1, 500).map(lambda size: ReportError(code="c", message="x" * size)),
 )
 
 

@@ -217,5 +217,31 @@ async def test_a_turn_survives_a_server_that_is_killed(tmp_path: Path, words: in
         assert text_of(session.messages) == "".join(f"{number} " for number in range(40)) + "done"
         assert await session.verify()
         await stage.close()
-        await client.close()
+        assert await server.stop() == 0
+
+
+async def test_a_question_stays_asked_over_servers_that_are_killed(tmp_path: Path) -> None:
+    """With ``kill -9``, while it waits for a person: it is asked once, and the tool runs once."""
+    database = tmp_path / "chat.db"
+    server = await ServerProcess.start(database, "remote", tick_ms=1)
+    stage = WorkerStage(database)
+    async with proxy_to(server.url) as proxy:
+        stage.work(count, url=proxy.url)
+        client = await stage.client(proxy.url)
+        session = await client.session("s", create=True)
+        turn = await session.prompt("Count")
+        for number in range(3):
+            await session.until(lambda n=number: len(parts_of(session.messages, InteractionPart)) == n + 1)  # type: ignore[misc]  # bound
+            await server.kill()
+            server = await ServerProcess.start(database, "remote", tick_ms=1)
+            proxy.lead_to(server.url)
+            await session.until(lambda: session.state == "live")
+            [asked] = await session.interactions()
+            await session.approve(asked.interaction.interaction_id)
+        assert (await turn.finished()).state == "completed"
+        assert text_of(session.messages) == SAID
+        assert [part.status for part in parts_of(session.messages, InteractionPart)] == ["resolved"] * 3
+        assert [part.state for part in parts_of(session.messages, ToolPart)] == ["completed"] * 3
+        assert await session.verify()
+        await stage.close()
         assert await server.stop() == 0

@@ -255,7 +255,8 @@ async def test_a_summary_of_a_remote_agent_is_what_its_next_context_begins_with(
 async def test_an_output_longer_than_the_window_and_a_chunk_goes_whole(open_stage: OpenWorkerStage) -> None:
     """A single long frame goes in chunks, alone."""
     stage = await open_stage()
-    output: Value = {"lines": ["0123456789" * 100] * 1_000}
+    lines: list[Value] = ["0123456789" * 100] * 1_000
+    output: Value = {"lines": lines}
 
     async def agent(turn: Turn) -> None:
         async with turn.step() as step:

@@ -117,7 +117,9 @@ class Turn:
         A question that was asked about a call is not asked again: :meth:`ask_approval` gives its answer.
         """
         left = self._writer.resumption
-        given_up = {part.part_id for part in left.calls() if left.is_given_up(part)} if left else set()
+        if left is None:
+            return []
+        given_up = {part.part_id for part in left.calls() if left.is_given_up(part)}
         return [
             call
             for part_id, call in self._left_calls().items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import re
 import signal
 import socket
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from midstream.cli.exporting import export
+from midstream.cli.importing import import_file
 from midstream.client import Client, Session
 from midstream.protocol.model import ActionPart, ErrorPart, Message, TextPart, ToolPart
 from midstream.server import Agent, Server
@@ -197,3 +200,25 @@ async def test_the_resuming_example_goes_on_where_its_process_ended(tmp_path: Pa
         ]
         (call,) = parts_of(session.messages, ToolPart)
         assert call.output == "Published: One turn, whoever writes it, and each word once."
+
+
+def test_the_example_of_the_older_form_becomes_what_the_table_says(tmp_path: Path) -> None:
+    """The reference shows the file to the letter; a summary is no message, and a failure is the turn's."""
+    example = EXAMPLES / "four-type.jsonl"
+    assert example.read_text() in (ROOT / "docs" / "reference.md").read_text()
+    session = import_file(tmp_path / "chat.db", str(example), "lamp", is_four_type=True)
+    assert (session.message_count, session.summarized_through) == (6, 3)
+    lines = [json.loads(line) for line in export(tmp_path / "chat.db", "lamp")]
+    turns = {line["turn"]["turn_id"]: line["turn"] for line in lines if "turn" in line}
+    assert {turn_id: turn["state"] for turn_id, turn in turns.items()} == {"t1": "completed", "t2": "failed"}
+    assert turns["t2"]["error"] == {"code": "provider_down", "message": "The model did not answer."}
+    messages = [line["message"] for line in lines if "message" in line]
+    assert [message["message_id"] for message in messages] == ["u1", "a1", "x1", "u2", "a2", "e1"]
+    assert [part["type"] for message in messages for part in message["parts"]] == [
+        "text",
+        "text",
+        "action",
+        "text",
+        "text",
+        "error",
+    ]

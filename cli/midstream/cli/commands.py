@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import Counter
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -211,6 +213,54 @@ def inspect(
         for line in read(database, session_id):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+
+
+class Form(StrEnum):
+    """The forms of a session in a file, besides midstream's own."""
+
+    FOUR_TYPE = "four-type"
+
+
+@app.command("export")
+def export_session(
+    database: Annotated[Path, typer.Argument(help="The SQLite file.")],
+    session_id: SessionId,
+    *,
+    to: Annotated[
+        Form | None, typer.Option("--to", help="Write the older form, which has no place for everything.")
+    ] = None,
+) -> None:
+    """Print a session as JSON lines that `import` reads back, without a server."""
+    from midstream.cli.exporting import export, export_four_type
+
+    with _failures():
+        lost = Counter[str]()
+        lines = export(database, session_id) if to is None else export_four_type(database, session_id, lost)
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        for what, count in sorted(lost.items()):
+            sys.stderr.write(f"midstream: lost in the older form: {what} ({count})\n")
+
+
+@app.command("import")
+def import_session(
+    database: Annotated[Path, typer.Argument(help="The SQLite file; it is made where it is missing.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What `export` printed; - is the standard input.")
+    ],
+    *,
+    session_id: Annotated[
+        str | None, typer.Option("--session", help="Give the session this id.", show_default=False)
+    ] = None,
+    form: Annotated[Form | None, typer.Option("--from", help="Read the older form.")] = None,
+) -> None:
+    """Read a session from JSON lines into a database that no server uses meanwhile: all of it, or nothing."""
+    from midstream.cli.importing import import_file
+
+    with _failures():
+        session = import_file(database, file, session_id, is_four_type=form is not None)
+        sys.stdout.write(f"Imported {session.session_id}: {session.message_count} message(s)\n")
 
 
 @app.command()

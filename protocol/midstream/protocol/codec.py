@@ -236,10 +236,10 @@ class Codec(ABC):
         """Name the field of params, or of a result, that the decoder refused."""
         text = str(error)
         if isinstance(error, msgspec.ValidationError) and "[...]" not in text:
-            field, problem = _translated(text)
+            field, problem = translated(text)
         else:
             found = scan(self._tokens(data), nesting=nesting)
-            field, problem = found.problem or _translated(found.broken or text)
+            field, problem = found.problem or translated(found.broken or text)
         return InvalidRequest(field or "params", problem)
 
     def _refusal(self, data: bytes, known: Fields, error: Exception, nesting: int) -> MidstreamError:
@@ -254,7 +254,7 @@ class Codec(ABC):
             return UnknownFrame(tag)
         if tag == "chunk":
             return MalformedFrame(f"a chunk has a wrong element: {error}")
-        path, problem = found.problem or _translated(str(error), known[tag])
+        path, problem = found.problem or translated(str(error), known[tag])
         refusal = InvalidRequest(_named(path, known[tag]), problem)
         numbers = [one if _is_count(one) else None for one in found.head[1:]]
         if tag == "call" and numbers:
@@ -269,7 +269,7 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 _SHORT = re.compile(r"Expected `array` of at least length \d+, got (\d+)")
 
 
-def _translated(text: str, names: tuple[str, ...] = ()) -> tuple[str, str]:
+def translated(text: str, names: tuple[str, ...] = ()) -> tuple[str, str]:
     """Return the path and the problem of a message of msgspec; ``names`` are those of a frame's elements."""
     match = _LOCATION.fullmatch(text)
     problem, path = (match["problem"], match["path"] or "") if match else (text, "")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from midstream.protocol.model import Message, Origin, Part, Session, Turn
+from midstream.protocol.model import ApprovalMode, Message, Origin, Part, Session, Turn
 from midstream.protocol.values import Value
 from midstream.server.storage.records import InputRow, LedgerRow, StoredMessage
 
@@ -62,7 +63,8 @@ def read_session(row: Row, queue: list[str]) -> Session:
         running_turn_id=optional(row[9]),
         queue=queue,
         pending_interactions=row[10],
-        approval_mode=row[11],
+        # interned, or the encoder would not know it for the usual value, which is not written
+        approval_mode=cast("ApprovalMode", sys.intern(row[11])),
         approval_mode_by=optional(row[12]),
         summarized_through=row[13],
     )

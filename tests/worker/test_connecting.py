@@ -292,6 +292,35 @@ async def test_an_offer_that_is_not_wanted_is_declined(stage: Stage) -> None:
 
 
 @in_simulation
+async def test_an_offer_waits_for_an_agent_that_is_being_stopped(stage: Stage) -> None:
+    """Its turn has ended at the server; the next one is taken when it has ended here."""
+    may_end = asyncio.Event()
+    begun: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        begun.append(turn.turn_id)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+
+    async with working(stage, agent) as worker:
+        link, _ = await registered(stage)
+        await attached(link)
+        assert await link.is_quiet()
+        await link.send(Detached(1, "ended"))
+        await link.send(Offer("s", "next", resumed=False))
+        assert await link.is_quiet()
+        may_end.set()
+        asked = await link.asked("agent.attach")
+        assert asked.as_(AttachParams).turn_id == "next"
+        turn = msgspec.structs.replace(ATTACHED.turn, turn_id="next")
+        await asked.result(msgspec.structs.replace(ATTACHED, channel=2, turn=turn))
+        assert await link.is_quiet()
+        assert (begun, worker.turns) == (["t", "next"], 1)
+
+
+@in_simulation
 async def test_a_drain_outlives_its_connection(stage: Stage) -> None:
     """It registers again to attach, and at once takes itself out."""
     agent = Agent()

@@ -61,6 +61,28 @@ async def test_a_declined_offer_goes_to_the_next_at_once(street: Street) -> None
 
 
 @in_simulation
+async def test_who_declined_is_asked_again_only_after_a_while(street: Street) -> None:
+    """However many decline, they are not asked in circles."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        links = [Link(str(number)) for number in range(2)]
+        for link in links:
+            agents.register(link, 1)
+        turn_id = await prompted(house)
+        for _ in range(3):
+            for link in links * 2:
+                agents.decline(link, turn_id)
+        assert [len(link.offers) for link in links] == [1, 1]
+        await asyncio.sleep(5.1)
+        assert sorted(len(link.offers) for link in links) == [1, 2]
+        late = Link("late")
+        for link in links:
+            agents.decline(link, turn_id)
+        agents.register(late, 1)
+        assert late.offers == [(turn_id, False)]
+
+
+@in_simulation
 async def test_nobody_is_offered_more_than_it_takes_at_a_time(street: Street) -> None:
     """Room is what neither is held nor offered; it comes back when a turn ends."""
     agents = remote_agents()

@@ -75,6 +75,7 @@ class Turns:
         self._registered = False
         self._turns: dict[str, HeldTurn] = {}
         self._channels: dict[int, HeldTurn] = {}
+        self._offers: dict[str, Offer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -91,24 +92,23 @@ class Turns:
         """Learn that there is no connection: agents go on until their windows are full."""
         self._registered = False
         self._channels.clear()
+        self._offers.clear()  # they will be made again
         for turn in self._turns.values():
             turn.attachment.lost()
             turn.is_asking = False
 
     def offered(self, offer: Offer) -> None:
-        """Take an offered turn, or decline it."""
+        """Take an offered turn, or decline it; or wait with it for an agent that is being stopped."""
         if offer.turn_id in self._turns:
             return
-        has_room = len(self._turns) < self._concurrency and not self.is_full
-        if not has_room or (offer.resumed and not self._resumes):
-            self.call("agent.decline", DeclineParams(session_id=offer.session_id, turn_id=offer.turn_id))
-            return
-        tools = self._tools
-        attachment = Attachment(tools.codec, offer.session_id, offer.turn_id, limits=tools.exchange.limits)
-        turn = HeldTurn(attachment, tools.way, self._agent, tools.new_id)
-        self._turns[offer.turn_id] = turn
-        self.idle.clear()
-        self._attach(turn)
+        wanted = not self.is_full and (self._resumes or not offer.resumed)
+        if wanted and len(self._turns) < self._concurrency:
+            self._take_up(offer)
+        elif wanted and any(turn.is_over for turn in self._turns.values()):
+            # at the server that one's turn has ended, so the offer is right; it soon has at the agent, too
+            self._offers[offer.turn_id] = offer
+        else:
+            self._decline(offer)
 
     def frame(self, frame: AttachmentFrame) -> None:
         """Bring a frame to its turn; those of channels that are not ours any more are ignored."""
@@ -127,7 +127,9 @@ class Turns:
                 transport.send(payload, turn.turn_id)
 
     def end(self, why: str) -> None:
-        """Stop every agent."""
+        """Stop every agent, and take no more turns."""
+        self.is_full = True
+        self._offers.clear()
         for turn in list(self._turns.values()):
             self._let_go(turn, why)
 
@@ -162,6 +164,17 @@ class Turns:
 
         self._tools.exchange.start(method, params, reply, repeatable=False)
         return answered
+
+    def _take_up(self, offer: Offer) -> None:
+        tools = self._tools
+        attachment = Attachment(tools.codec, offer.session_id, offer.turn_id, limits=tools.exchange.limits)
+        turn = HeldTurn(attachment, tools.way, self._agent, tools.new_id)
+        self._turns[offer.turn_id] = turn
+        self.idle.clear()
+        self._attach(turn)
+
+    def _decline(self, offer: Offer) -> None:
+        self.call("agent.decline", DeclineParams(session_id=offer.session_id, turn_id=offer.turn_id))
 
     def _attach(self, turn: HeldTurn) -> None:
         """Call ``agent.attach``, unless that is under way, done, or of no use any more."""
@@ -246,6 +259,8 @@ class Turns:
     def _forget(self, turn: HeldTurn) -> None:
         if self._turns.get(turn.turn_id) is turn:
             del self._turns[turn.turn_id]
+        if self._offers:
+            self.offered(self._offers.pop(next(iter(self._offers))))
         if not self._turns:
             self.idle.set()
 

@@ -37,6 +37,8 @@ class _Worker:
         self.concurrency = concurrency
         self.held: set[str] = set()
         self.offered: set[str] = set()
+        self.declined: set[str] = set()
+        """Turns that it did not want; each for as long as an offer stands."""
 
     @property
     def room(self) -> int:
@@ -142,6 +144,7 @@ class RemoteAgents:
         """Learn that a worker does not want a turn that it was offered."""
         worker = self._workers.get(link.name)
         if worker is not None and turn_id in worker.offered:
+            worker.declined.add(turn_id)
             self._next(turn_id)
 
     async def finished(self, seconds: float | None) -> None:
@@ -168,7 +171,10 @@ class RemoteAgents:
         able = [
             worker
             for name, worker in self._workers.items()
-            if name not in passed and worker.room > 0 and self._wants(worker.link, run)
+            if name not in passed
+            and run.turn_id not in worker.declined
+            and worker.room > 0
+            and self._wants(worker.link, run)
         ]
         if not able:
             return
@@ -185,14 +191,26 @@ class RemoteAgents:
         return self.may_take(run, link) and (link.resumes or not run.is_begun)
 
     def _next(self, turn_id: str) -> None:
-        """Let the offer of a turn pass to the next worker; when all were asked, begin anew."""
+        """Let the offer of a turn pass to the next worker; when all were asked, begin anew.
+
+        Who declined is asked again only after a while: it would decline again at once.
+        """
         run = self._runs.get(turn_id)
         passed = {name for name, worker in self._workers.items() if turn_id in worker.offered}
         self._withdraw(turn_id)
-        if run is not None:
-            self._offer_to_best(run, passed)
-            if not any(turn_id in worker.offered for worker in self._workers.values()):
-                self._offer_to_best(run, set())
+        if run is None:
+            return
+        for not_to in (passed, set[str]()):
+            self._offer_to_best(run, not_to)
+            if any(turn_id in worker.offered for worker in self._workers.values()):
+                return
+        self._later(("offer", turn_id), OFFER_SECONDS, partial(self._ask_all, turn_id))
+
+    def _ask_all(self, turn_id: str) -> None:
+        """Offer a turn anew, also to those who declined it."""
+        for worker in self._workers.values():
+            worker.declined.discard(turn_id)
+        self._dispatch()
 
     def _release(self, turn_id: str) -> None:
         """Let any worker take a lost turn."""
@@ -211,6 +229,7 @@ class RemoteAgents:
         self._free.discard(run.turn_id)
         for worker in self._workers.values():
             worker.held.discard(run.turn_id)
+            worker.declined.discard(run.turn_id)
 
     def _later(self, key: _TimerKey, seconds: float, callback: Callable[[], None]) -> None:
         self._cancel(key)

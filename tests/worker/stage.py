@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from midstream.agents import Agent
 from midstream.client import Session
+from midstream.client.transport import Encoding
 from midstream.protocol.model import Message, TextPart
 from midstream.server import Server
 from midstream.server.config import Config
@@ -60,6 +61,7 @@ class WorkerStage(Stage):
         *,
         url: str | None = None,
         name: str = "w",
+        encoding: Encoding = "msgpack",
         **wish: Any,  # noqa: ANN401  # of Worker
     ) -> Working:
         """Start a worker, which is closed at the end."""
@@ -70,7 +72,7 @@ class WorkerStage(Stage):
             agent or puppet,
             name=name,
             random=Random(self._count),
-            options=WorkerOptions(policy=QUICK),
+            options=WorkerOptions(policy=QUICK, encoding=encoding),
             **wish,
         )
         working = Working(worker, puppet)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from midstream.agents import Question, Turn, TurnEnded, TurnFailed
+from midstream.client.transport import Encoding
 from midstream.protocol.errors import IdempotencyConflict, IllegalTransition, InvalidRequest, LimitExceeded
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import (
@@ -62,10 +63,13 @@ async def everything(turn: Turn) -> None:
         await text.append(f"{len(context)} messages")
 
 
-async def test_a_remote_agent_may_do_all_that_one_in_the_server_may(open_stage: OpenWorkerStage) -> None:
+@pytest.mark.parametrize("encoding", ["msgpack", "json"])
+async def test_a_remote_agent_may_do_all_that_one_in_the_server_may(
+    open_stage: OpenWorkerStage, encoding: Encoding
+) -> None:
     """Every kind of part, both kinds of question, and reading what was written before."""
     stage = await open_stage()
-    stage.work(everything)
+    stage.work(everything, encoding=encoding)
     session = await stage.session()
     turn = await session.prompt("Go on")
     await session.until(lambda: parts_of(session.messages, InteractionPart))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+import pytest
+
 from midstream.protocol import calls
 from midstream.protocol.errors import LimitExceeded, MidstreamError
 from midstream.protocol.limits import Limits
@@ -104,6 +106,24 @@ async def test_expiry_does_not_wait_for_a_quiet_moment(street: Street) -> None:
         await asyncio.gather(*busy)
         assert (await refusal(late)).details["status"] == "expired"
         assert (await asking).status == "expired"
+
+
+@in_simulation
+async def test_nothing_waits_longer_because_the_wall_is_set_back(street: Street) -> None:
+    """What was said to expire in five seconds does; what the wall has passed expires too."""
+    async with street.house() as house:
+        await house.create()
+        turn = await house.begin("a")
+        for skew_ms, seconds in ((-600_000, 5.0), (0, 5.0), (3_000, 2.0), (600_000, 0.0)):
+            start = street.loop.time()
+            asking = asyncio.create_task(turn.ask_approval(title="?", expires_in=5))
+            while not await house.asked():
+                pass
+            street.clock.skew_wall(skew_ms)
+            await house.settled()
+            assert (await asking).status == "expired"
+            assert street.loop.time() - start == pytest.approx(seconds, abs=0.01)
+            street.clock.skew_wall(-skew_ms)
 
 
 @in_simulation

@@ -20,6 +20,7 @@ from midstream.protocol.model import (
     ToolState,
 )
 from midstream.server.sessions import interactions
+from midstream.server.sessions.expiries import Expiries
 from tests.server.sessions.pure_session import PureSession, snapshot, streaming_text
 from tests.server.sessions.pure_turns import answer, end, prompt, running
 
@@ -214,9 +215,10 @@ def test_expiry_ends_those_whose_time_has_come_and_moves_their_tools() -> None:
     early = ask(session, message, request=InteractionRequest(title="?", expires_at=due), tool=1)
     late = ask(session, message, request=InteractionRequest(title="?", expires_at=due + 1))
     ask(session, message)
-    assert interactions.next_expiry(session.projection) == due
-    assert interactions.expired(session.projection, due - 1) == []
-    [(where, part)] = interactions.expired(session.projection, due)
+    expiries = Expiries()
+    assert seconds_left(session, expiries, session.now) == (due - session.now) / 1000
+    assert due_at(session, expiries, due - 1) == []
+    [(where, part)] = due_at(session, expiries, due)
     assert (where, part.interaction_id) == (message, early)
     draft = session.draft()
     interactions.expire(draft, where, part)
@@ -229,7 +231,7 @@ def test_expiry_ends_those_whose_time_has_come_and_moves_their_tools() -> None:
         UNSET,
     )
     assert (tool_state(session, message), phase(session)) == ("ready", "waiting-user")
-    assert interactions.next_expiry(session.projection) == due + 1
+    assert seconds_left(session, expiries, due) == 0.001
     assert asked(session, late).status == "pending"
     with pytest.raises(InteractionClosed) as too_late:
         respond(session, early, APPROVED)
@@ -240,13 +242,57 @@ def test_expiry_ends_those_whose_time_has_come_and_moves_their_tools() -> None:
 def test_nothing_expires_where_nothing_is_asked_or_all_is_answered() -> None:
     """The loop need not wake for it."""
     session, message = with_tool()
-    assert interactions.next_expiry(session.projection) is None
+    expiries = Expiries()
+    assert seconds_left(session, expiries, session.now) is None
     name = ask(session, message, request=InteractionRequest(title="?", expires_at=session.now + 5))
     respond(session, name, APPROVED)
-    assert interactions.next_expiry(session.projection) is None
-    assert interactions.expired(session.projection, 2**60) == []
+    assert seconds_left(session, expiries, session.now) is None
+    assert due_at(session, expiries, 2**60) == []
     ask(session, message)
-    assert interactions.next_expiry(session.projection) is None
+    assert seconds_left(session, expiries, session.now) is None
+
+
+def test_the_first_of_both_clocks_decides() -> None:
+    """The wall may be set back, and the other clock may stand still while the machine sleeps."""
+    session, message = with_tool()
+    start = session.now
+    name = ask(session, message, request=InteractionRequest(title="?", expires_at=start + 1_001))
+    for elapsed_s, wall_ms, left in (
+        (0.0, start, 1.0),
+        (0.5, start - 600_000, 0.5),
+        (0.999, start - 600_000, 0.001),
+        (1.0, start - 600_000, 0.0),
+        (0.5, start + 1_000, 0.001),
+        (0.5, start + 1_001, 0.0),
+    ):
+        expiries = Expiries()
+        expiries.follow(session.projection, session.versions, now=100.0)
+        assert expiries.seconds(100.0 + elapsed_s, wall_ms) == pytest.approx(left, abs=1e-6)
+        due = expiries.due(session.projection, now=100.0 + elapsed_s + 1e-9, wall_ms=wall_ms)
+        assert [part.interaction_id for _, part in due] == ([name] if left == 0 else [])
+
+
+def test_a_deadline_stays_what_it_was_when_other_things_are_asked() -> None:
+    """Each is reckoned once, from the commit that asked."""
+    session, message = with_tool()
+    expiries = Expiries()
+    ask(session, message, request=InteractionRequest(title="?", expires_at=session.now + 1_001))
+    expiries.follow(session.projection, session.versions, now=100.0)
+    ask(session, message, request=InteractionRequest(title="?", expires_at=session.now + 60_001))
+    expiries.follow(session.projection, session.versions, now=100.9)
+    assert expiries.seconds(100.9, session.now) == pytest.approx(0.1)
+
+
+def seconds_left(session: PureSession, expiries: Expiries, wall_ms: int) -> float | None:
+    """How long the loop may sleep, as far as what waits allows; the monotonic clock stands."""
+    expiries.follow(session.projection, session.versions, now=0.0)
+    return expiries.seconds(0.0, wall_ms)
+
+
+def due_at(session: PureSession, expiries: Expiries, wall_ms: int) -> list[tuple[int, InteractionPart]]:
+    """What expires at a time of the wall; the monotonic clock stands."""
+    expiries.follow(session.projection, session.versions, now=0.0)
+    return expiries.due(session.projection, now=0.0, wall_ms=wall_ms)
 
 
 def test_a_tool_that_has_moved_on_is_not_moved_back() -> None:

@@ -129,21 +129,6 @@ def pending(projection: Projection) -> list[tuple[Message, InteractionPart]]:
     ]
 
 
-def next_expiry(projection: Projection) -> int | None:
-    """Return when the next pending interaction expires, in ms since the epoch."""
-    times = (part.request.expires_at for _, part in pending(projection))
-    return min((time for time in times if time is not UNSET), default=None)
-
-
-def expired(projection: Projection, now: int) -> list[tuple[int, InteractionPart]]:
-    """Return the pending interactions whose time has come, and the sequences of their messages."""
-    return [
-        (head.sequence, part)
-        for head, part in pending(projection)
-        if part.request.expires_at is not UNSET and part.request.expires_at <= now
-    ]
-
-
 def closed(part: InteractionPart) -> InteractionClosed:
     """Return the error that tells the outcome."""
     return InteractionClosed(

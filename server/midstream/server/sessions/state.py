@@ -13,6 +13,7 @@ from midstream.agents.errors import TurnEnded
 from midstream.protocol.errors import IllegalTransition, LimitExceeded, Refused
 from midstream.server.sessions import interactions, recovery
 from midstream.server.sessions.draft import Draft
+from midstream.server.sessions.expiries import Expiries
 from midstream.server.sessions.projection import Projection
 from midstream.server.sessions.reading import Reading
 from midstream.server.sessions.stream import Stream
@@ -64,7 +65,7 @@ class LoadedState:
         self._ticked_at = 0.0
         self._run: Run | None = None
         self._agent_turn: str | None = None
-        self._expiry: tuple[int, int | None] = (-1, None)
+        self._expiries = Expiries()
         self._kept = loaded.attachment
         """How far the remote agent of the turn that was running had come."""
 
@@ -332,28 +333,25 @@ class LoadedState:
     async def on_time(self) -> None:
         """Do what is due: text whose tick has passed, and interactions that expire."""
         await self.flush_due()
-        expiry = self._next_expiry()
-        now = 0 if expiry is None else self._services.clock.wall_ms()
-        if expiry is None or expiry > now:
-            return
-        draft = await self.draft()
-        for sequence, part in interactions.expired(self.projection, now):
-            interactions.expire(draft, sequence, part)
-        await self.commit(draft)
-
-    def _next_expiry(self) -> int | None:
-        if self._expiry[0] != self.versions.durable:  # only a commit asks or answers
-            self._expiry = self.versions.durable, interactions.next_expiry(self.projection)
-        return self._expiry[1]
+        clock = self._services.clock
+        self._expiries.follow(self.projection, self.versions, now=clock.now())
+        due = self._expiries.due(self.projection, now=clock.now(), wall_ms=clock.wall_ms())
+        if due:
+            draft = await self.draft()
+            for sequence, part in due:
+                interactions.expire(draft, sequence, part)
+            await self.commit(draft)
 
     def seconds_to_deadline(self, used_at: float) -> float | None:
         """Return how long the loop may sleep."""
         delays: list[float] = []
-        expiry = self._next_expiry()
+        clock = self._services.clock
+        self._expiries.follow(self.projection, self.versions, now=clock.now())
+        expiry = self._expiries.seconds(clock.now(), clock.wall_ms())
         if expiry is not None:
-            delays.append((expiry - self._services.clock.wall_ms()) / 1000)
+            delays.append(expiry)
         if not self.has_work() and not self.stream.subscribers:
-            delays.append(used_at + self._services.settings.idle_seconds - self._services.clock.now())
+            delays.append(used_at + self._services.settings.idle_seconds - clock.now())
         return max(0.001, min(delays)) if delays else None
 
     def has_work(self) -> bool:

@@ -36,7 +36,7 @@ class Trade(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             name=name,
             concurrency=rng.choice([1, 1, 2, 10]),
-            resumes=rng.random() < 0.7,
+            resumes=rng.random() < 0.8,
             json=rng.random() < 0.3,
         )
 

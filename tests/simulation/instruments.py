@@ -3,6 +3,7 @@
 import logging
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -70,11 +71,13 @@ class Instruments:
     Attributes:
         registry: the registry of the server that was started last.
         agents: of the same server, those who leave turns to workers, if it does.
+        met: counts what became of workers' attachments.
     """
 
     def __init__(self, diary: Diary, witness: Witness) -> None:
         self.registry: WatchedRegistry | None = None
         self.agents: WatchedAgents | None = None
+        self.met = Counter[str]()
         self._diary = diary
         self._witness = witness
 
@@ -87,6 +90,7 @@ class Instruments:
             stack.enter_context(patch.object(server, "RemoteAgents", self._make_agents))
             stack.enter_context(patch.object(offers, "RemoteRun", WatchedRun))
             stack.enter_context(patch.object(WatchedRun, "diary", self._diary, create=True))
+            stack.enter_context(patch.object(WatchedRun, "met", self.met, create=True))
             stack.enter_context(patch.object(peer, "Outbox", WatchedOutbox))
             stack.enter_context(patch.object(WatchedOutbox, "diary", self._diary, create=True))
             stack.enter_context(self._logs())

@@ -66,6 +66,8 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int = 65_536
     split: float = 0.1
     loses_frames: bool = False
+    acts: int = 5
+    """How many acts a script has at most."""
     crew: CrewKnobs | None = None
     """None: the agent runs in the server."""
 

@@ -9,8 +9,13 @@ from midstream.server.sessions.offers import RemoteAgents
 from midstream.server.sessions.remote import RemoteRun
 
 if TYPE_CHECKING:
+    from collections import Counter
+
+    from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import TurnFailure
     from midstream.server.sessions.attachment import Attachment
+    from midstream.server.sessions.commands import WorkerLink
     from tests.simulation.diary import Diary
 
 SLACK = 1.0
@@ -21,10 +26,12 @@ class WatchedRun(RemoteRun):
     """A remote turn that notes since when it waits for a worker, and for how long it may.
 
     Attributes:
+        met: counts what became of attachments.
         deadline: when it must have failed, if nobody comes.
     """
 
     diary: Diary
+    met: Counter[str]
     deadline: float | None = None
     _since = 0.0
 
@@ -37,6 +44,7 @@ class WatchedRun(RemoteRun):
     def lost(self, attachment: Attachment, *, given_up: bool = False) -> None:
         """Lose an attachment; if it held the turn, the turn waits from now on."""
         held = self.attachment is attachment
+        self.met["given up" if given_up else "lost"] += held
         super().lost(attachment, given_up=given_up)
         if held and self.is_running() and self.deadline is None:
             self.diary.complain(f"{self.turn_id} lost its worker, and no lease runs")
@@ -48,6 +56,21 @@ class WatchedRun(RemoteRun):
         if waits and self.deadline is not None and now > self.deadline + SLACK:
             self.diary.complain(f"{self.turn_id} waits since {self._since} for a worker; it is {now}")
 
+    async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
+        """Attach, and count what for."""
+        before = self.instance
+        result = await super().attach(link, params)
+        if not before:
+            self.met["attached"] += 1
+        else:
+            self.met["attached again" if before == link.instance else "taken over"] += 1
+        return result
+
+    def over(self, code: DetachCode) -> None:
+        """End, and count why, where a worker is told."""
+        self.met[code] += self.attachment is not None
+        super().over(code)
+
     def _disarm(self) -> None:
         super()._disarm()
         self.deadline = None
@@ -56,6 +79,7 @@ class WatchedRun(RemoteRun):
         now = asyncio.get_running_loop().time()
         if self.attachment is not None or self.deadline is None or now < self.deadline - 0.001:
             self.diary.complain(f"{self.turn_id} is given over at {now}, its lease ends at {self.deadline}")
+        self.met[failure.code] += 1
         super()._give_over(failure)
 
 

@@ -12,18 +12,24 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 from unittest.mock import patch
 
+from msgspec import structs
+
 from midstream.protocol.merge import Replica
 from midstream.protocol.model import InteractionPart
 from midstream.protocol.window import Window
 from midstream.server.sessions import forks, history, interactions, turns, writes
+from midstream.server.sessions.draft import Draft
+from midstream.server.sessions.outcomes import Outcomes
 from midstream.server.sessions.projection import OpenMessage
 from midstream.server.sessions.reading import Reading
 from midstream.server.sessions.registry import Registry
+from midstream.server.sessions.remote import RemoteRun
 from midstream.server.sessions.state import LoadedState
 from midstream.server.sessions.versions import Versions
 from midstream.server.storage import messages
 from midstream.server.storage.errors import StorageError
-from midstream.server.storage.records import PartRow
+from midstream.server.storage.records import AttachmentRow, PartRow
+from tests.simulation.schedule import REMOTE_SEEDS
 from tests.simulation.volume import first_failure
 
 LIMIT: Final = 500
@@ -97,12 +103,22 @@ def _nothing(*_: object, **__: object) -> None:
     """Do nothing."""
 
 
+def _no_outcomes(_: object) -> bytes:
+    return b""
+
+
+def _one_write_less(run: RemoteRun) -> AttachmentRow:
+    mark = MARK(run)
+    return structs.replace(mark, n=max(0, mark.n - 1))
+
+
 STORE: Final = LoadedState.__dict__["_store"]
 BEGIN: Final = Versions.__init__
 TEXT: Final = vars(history)["_Text"]
 AFTER: Final = TEXT.after
 CHANGED: Final = messages.changed_since
 UNSTORED: Final = vars(writes)["_unstored_parts"]
+MARK: Final = RemoteRun.mark
 
 SABOTAGES: Final[dict[str, Patch]] = {
     "publish before the commit": patch.object(LoadedState, "_store", _store_later),
@@ -126,24 +142,34 @@ SABOTAGES: Final[dict[str, Patch]] = {
 }
 """By what is broken."""
 
+REMOTE: Final[dict[str, Patch]] = {
+    "store how far a worker came ahead of its text": patch.object(Draft, "take_unstored", _nothing),
+    "store one write less than was taken": patch.object(RemoteRun, "mark", _one_write_less),
+    "store nothing of what workers were answered": patch.object(Outcomes, "encoded", _no_outcomes),
+    "let any worker attach, whatever its generation": patch.object(RemoteRun, "_check_holder", _nothing),
+    "let no lease run": patch.object(RemoteRun, "wait", _nothing),
+}
+"""Likewise, where workers run the turns."""
+
 
 @contextmanager
 def sabotaged(name: str) -> Generator[None]:
     """Break one guarantee for a while."""
-    with SABOTAGES[name]:
+    with (SABOTAGES | REMOTE)[name]:
         yield
 
 
 def found_by(name: str, *, limit: int = LIMIT) -> int | None:
     """Return the first seed whose schedule fails under a sabotage; none within the limit."""
+    first = REMOTE_SEEDS if name in REMOTE else 0
     with sabotaged(name):
-        failure = first_failure(range(1, limit + 1))
+        failure = first_failure(range(first + 1, first + limit + 1))
     return None if failure is None else failure[0]
 
 
 def main() -> int:
     """Print after how many schedules each sabotage is found; return 1 if one is not."""
-    seeds = {name: found_by(name) for name in SABOTAGES}
+    seeds = {name: found_by(name) for name in SABOTAGES | REMOTE}
     for name, seed in seeds.items():
         sys.stdout.write(f"{name}: {'not found' if seed is None else f'found by schedule {seed}'}\n")
     return int(None in seeds.values())

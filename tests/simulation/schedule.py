@@ -52,10 +52,10 @@ async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> Playe
     """
     rng = loop.random
     knobs = Knobs.drawn(rng)
-    events = EVENTS
+    events, least, most = EVENTS, 8, 30
     if loop.seed >= REMOTE_SEEDS:
-        knobs = msgspec.structs.replace(knobs, crew=CrewKnobs.drawn(rng))
-        events = EVENTS | shifts.EVENTS
+        knobs = msgspec.structs.replace(knobs, crew=CrewKnobs.drawn(rng), acts=rng.choice([3, 10]))
+        events, least, most = EVENTS | {"prompt": (20, prompt)} | shifts.EVENTS, 15, 40
     world = World(loop, directory, knobs, traced=traced)
     async with world.running():
         open_house(world, rng)
@@ -64,11 +64,11 @@ async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> Playe
         kinds = rng.sample(list(events), rng.randint(len(events) // 2, len(events)))
         kinds = ["prompt", *(kind for kind in kinds if kind != "prompt")]
         weights = [events[kind][0] for kind in kinds]
-        for _ in range(rng.randint(8, 30)):
+        for _ in range(rng.randint(least, most)):
             await asyncio.sleep(rng.choice(PAUSES))
             events[rng.choices(kinds, weights)[0]][1](world, rng)
             world.judge()
-    return Played(world.diary.lines, world.witness.met + world.backend.met)
+    return Played(world.diary.lines, world.witness.met + world.backend.met + world.instruments.met)
 
 
 def open_house(world: World, rng: Random) -> None:
@@ -86,7 +86,7 @@ def prompt(world: World, rng: Random) -> None:
     """Somebody sends a new prompt."""
     visitor, session_id = _somebody(world, rng)
     delivery: Delivery = rng.choice(["auto", "auto", "auto", "queue", "reject", "interrupt"])
-    visitor.prompt(session_id, script.drawn(rng), delivery)
+    visitor.prompt(session_id, script.drawn(rng, acts=world.knobs.acts), delivery)
 
 
 def repeat(world: World, rng: Random) -> None:

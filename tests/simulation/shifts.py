@@ -61,24 +61,30 @@ def link(name: str) -> Callable[[World, Random], None]:
 
 def ambush(world: World, rng: Random) -> None:
     """Something happens to a worker in the middle of a stream."""
-    event = EVENTS[rng.choice([kind for kind in EVENTS if kind != "worker ambush"])][1]
+    event = rng.choice([die, die, drain, replace, link("cut"), link("half_open"), link("stall"), crash])
     happening = Random(rng.random())
     world.at_delta(rng.choice([1, 2, 5, 20]), lambda: event(world, happening))
+
+
+def crash(world: World, rng: Random) -> None:
+    """The server is killed."""
+    del rng
+    world.backend.crash()
 
 
 MOST_HANDS: Final = 6
 
 EVENTS: Final[dict[str, tuple[float, Callable[[World, Random], None]]]] = {
-    "worker dies": (2, die),
-    "worker returns": (2, return_),
-    "worker drains": (0.7, drain),
-    "worker is replaced": (0.5, replace),
-    "worker is cut": (2.5, link("cut")),
-    "worker is half-open": (1, link("half_open")),
-    "worker stalls": (1, link("stall")),
-    "worker is slow": (0.4, link("slow")),
-    "worker is cut off": (0.7, link("partition")),
-    "worker ambush": (3, ambush),
+    "worker dies": (4, die),
+    "worker returns": (4, return_),
+    "worker drains": (1.5, drain),
+    "worker is replaced": (1, replace),
+    "worker is cut": (4, link("cut")),
+    "worker is half-open": (1.5, link("half_open")),
+    "worker stalls": (1.5, link("stall")),
+    "worker is slow": (0.5, link("slow")),
+    "worker is cut off": (1, link("partition")),
+    "worker ambush": (12, ambush),
 }
 """Everything that can happen, and how often it does."""
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.simulation.run import simulate
-from tests.simulation.schedule import MAX_VIRTUAL_SECONDS, Played, play
+from tests.simulation.schedule import MAX_VIRTUAL_SECONDS, REMOTE_SEEDS, Played, play
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory, where there is one; only a directory is made
 BATCH = 20
@@ -56,9 +56,10 @@ def first_failure(seeds: Sequence[int]) -> tuple[int, str] | None:
     return None
 
 
-def play_many(first: int, count: int, jobs: int) -> int | None:
-    """Play `count` schedules from `first` on, and say how it goes; return the lowest seed that failed."""
-    batches = _batches(first, count)
+def play_many(seeds: Sequence[range], jobs: int) -> int | None:
+    """Play the schedules of these seeds, and say how it goes; return the lowest seed that failed."""
+    batches = _batches(seeds)
+    count = sum(map(len, seeds))
     started = reported = time.monotonic()
     failures: dict[int, str] = {}
     done = 0
@@ -66,13 +67,13 @@ def play_many(first: int, count: int, jobs: int) -> int | None:
     with ProcessPoolExecutor(jobs, context, max_tasks_per_child=BATCHES_A_PROCESS) as pool:
         running: dict[Future[tuple[int, str] | None], range] = {}
         while True:
-            for seeds in itertools.islice(batches if not failures else (), 2 * jobs - len(running)):
-                running[pool.submit(first_failure, seeds)] = seeds
+            for batch in itertools.islice(batches if not failures else (), 2 * jobs - len(running)):
+                running[pool.submit(first_failure, batch)] = batch
             if not running:
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                failure, seeds = future.result(), running.pop(future)
-                done += len(seeds)
+                failure, batch = future.result(), running.pop(future)
+                done += len(batch)
                 if failure is not None:
                     failures[failure[0]] = failure[1]
             if time.monotonic() - reported > REPORT_SECONDS:
@@ -80,7 +81,8 @@ def play_many(first: int, count: int, jobs: int) -> int | None:
                 _say(f"{done} of {count} schedules, {done / (reported - started):.0f} a second")
     seconds = time.monotonic() - started
     if not failures:
-        _say(f"{done} schedules from seed {first} on, no divergence, {seconds:.0f} s in {jobs} processes")
+        firsts = " and ".join(str(some.start) for some in seeds if some)
+        _say(f"{done} schedules from seed {firsts} on, no divergence, {seconds:.0f} s in {jobs} processes")
         return None
     seed = min(failures)
     _say(failures[seed])
@@ -94,13 +96,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m tests.simulation.run", description="Play seeded schedules of the whole system."
     )
     parser.add_argument("--schedules", type=int, default=2_000, metavar="N", help="how many (2000)")
-    parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="the first seed (1)")
+    parser.add_argument(
+        "--remote", type=int, default=500, metavar="N", help="how many with agents in workers, besides (500)"
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help=f"the first seed (1); with agents in workers {REMOTE_SEEDS} higher",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
     parser.add_argument("--seed", type=int, metavar="N", help="play this seed alone, and print its diary")
     parser.add_argument("--trace", action="store_true", help="with --seed: print every frame too")
     asked = parser.parse_args(arguments)
     if asked.seed is None:
-        return 0 if play_many(asked.first_seed, asked.schedules, asked.jobs) is None else 1
+        first = asked.first_seed
+        seeds = [
+            range(start, start + count)
+            for start, count in ((first, asked.schedules), (REMOTE_SEEDS + first, asked.remote))
+        ]
+        return 0 if play_many(seeds, asked.jobs) is None else 1
     try:
         lines = play_seed(asked.seed, traced=asked.trace).lines
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
@@ -110,9 +126,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _batches(first: int, count: int) -> Iterator[range]:
-    for start in range(first, first + count, BATCH):
-        yield range(start, min(start + BATCH, first + count))
+def _batches(seeds: Sequence[range]) -> Iterator[range]:
+    for some in seeds:
+        for start in range(some.start, some.stop, BATCH):
+            yield range(start, min(start + BATCH, some.stop))
 
 
 def _say(text: str) -> None:

@@ -86,3 +86,19 @@ def last(reason: str, *, given: int = 3, made: int = 4) -> AIMessageChunk:
         response_metadata={"finish_reason": reason},
         usage_metadata={"input_tokens": given, "output_tokens": made, "total_tokens": given + made},
     )
+
+
+LOOKS = [
+    block(type="reasoning", reasoning="hm ", index=0),
+    block(type="reasoning", reasoning="yes", index=0),
+    block(type="text", text="Let me ", index=1),
+    block(type="text", text="look.", index=1),
+    call(2, "weather", "", "c1"),
+    call(2, None, '{"city":'),
+    call(3, "broken", "{}", "c2"),
+    call(2, None, '"Rome"}'),
+    last("tool_calls"),
+]
+"""It thinks, says what it does, and calls two tools whose arguments alternate."""
+ANSWERS = [text("Sunny"), text(" there."), last("stop", given=9)]
+"""It says what came of it."""

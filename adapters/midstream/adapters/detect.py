@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, cast
 
 from midstream.adapters.langchain_blocks import messages_in
+from midstream.adapters.langchain_protocol import EVENTS
+from midstream.adapters.objects import words
 from midstream.adapters.plain import Plain, plain
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ SHAPES: tuple[tuple[str, Callable[[Plain], bool]], ...] = (
     ("anthropic", lambda event: _type(event) in ANTHROPIC),
     ("google", lambda event: bool({"candidates", "usageMetadata", "promptFeedback"} & event.keys())),
     ("pydantic-ai", lambda event: "event_kind" in event),
-    ("langchain", lambda event: "event" in event and "run_id" in event),
+    ("langchain", lambda event: "event" in event and ("run_id" in event or words(event, "event") in EVENTS)),
+    ("langchain", lambda event: {"type", "method", "params"} <= event.keys()),
     ("langchain", lambda event: {"type", "ns", "data"} <= event.keys()),
     ("langchain", lambda event: any(bool(messages_in(node)) for node in event.values())),
     ("openai-chat", lambda event: _type(event) in {"", "error"} and "error" in event),

@@ -78,6 +78,7 @@ class StreamedMessage:
         self._metadata: dict[str, object] = {}
         self._mine: list[Call] = []
         self._by_index: dict[object, Call] = {}
+        self._growing: dict[object, tuple[str, str]] = {}
         self._reason = ""
         self._beside = False
         """The reasoning of the chunk that is read stands beside its content."""

@@ -175,6 +175,17 @@ async def test_at_once_only_one_gets_it(street: Street) -> None:
 
 
 @in_simulation
+async def test_an_instance_is_its_names_own(street: Street) -> None:
+    """Two workers that call their lives alike, by a number of the process say, are two workers."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        remote = await begin(house, agents, Link("first", instance="1"))
+        other = Link("second", instance="1")
+        error = await refusal(Remote.attach(house, other, remote.attached.turn.turn_id))
+        assert reason(error) == "turn_taken"
+
+
+@in_simulation
 async def test_the_holder_comes_back_by_its_generation_and_fences_its_old_self(street: Street) -> None:
     """Also while the server has not noticed that the old connection is dead."""
     agents = remote_agents()

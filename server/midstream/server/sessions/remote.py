@@ -216,7 +216,7 @@ class RemoteRun:
             await self._state.keep()
 
     def _check_holder(self, link: WorkerLink, generation: int | None) -> None:
-        if self.generation == 0 or link.instance == self.instance:
+        if self.generation == 0 or (link.name, link.instance) == (self.holder, self.instance):
             return
         if generation is not None and generation != self.generation:
             raise Refused("fenced", "Another worker has attached to the turn since. Stop its agent here.")

@@ -1,27 +1,46 @@
-/** How long the client is: minified and gzipped, without the one library that it uses. Fails above the limit. */
+/**
+ * How long the client is, as a program loads it: minified and gzipped, without the one library that it uses.
+ * Fails above the limit. What a program does not name, and what is loaded later, is not in the first number.
+ */
 import { gzipSync } from "node:zlib";
 import { build } from "rolldown";
 
 const LIMIT = 12 * 1024;
-/** The core is what every program loads; the others are for browsers. */
-const ENTRIES = ["index", "browser", "indexeddb"];
+const NAMED = {
+  client: 'export { Client } from "./src/index.ts";',
+  everything: 'export * from "./src/index.ts";',
+  browser: 'export * from "./src/browser.ts";',
+  indexeddb: 'export * from "./src/indexeddb.ts";',
+};
 
-const sizes = await Promise.all(
-  ENTRIES.map(async (entry) => {
-    const { output } = await build({
-      input: `src/${entry}.ts`,
-      external: ["@msgpack/msgpack"],
-      platform: "neutral",
-      output: { minify: true, comments: false },
-      write: false,
-    });
-    return gzipSync(output.map((chunk) => ("code" in chunk ? chunk.code : "")).join(""), { level: 9 }).length;
-  }),
-);
-for (const [at, entry] of ENTRIES.entries()) {
-  console.log(`${entry}: ${sizes[at]} bytes gzipped`);
+const sizes = {};
+for (const [name, source] of Object.entries(NAMED)) {
+  const { output } = await build({
+    input: "entry",
+    plugins: [
+      {
+        name: "entry",
+        resolveId: (id) => (id === "entry" ? `${process.cwd()}/entry.js` : null),
+        load: (id) => (id.endsWith("/entry.js") ? source : null),
+      },
+    ],
+    external: ["@msgpack/msgpack"],
+    platform: "neutral",
+    output: { minify: true, comments: false },
+    write: false,
+  });
+  const [entry] = output;
+  // what the first chunk imports is loaded with it
+  const isFirst = (chunk) => chunk === entry || entry.imports.includes(chunk.fileName);
+  const code = (chunks) => gzipSync(chunks.map((chunk) => chunk.code).join(""), { level: 9 }).length;
+  const first = code(output.filter(isFirst));
+  const later = output.filter((chunk) => !isFirst(chunk)).map((chunk) => code([chunk]));
+  sizes[name] = first;
+  console.log(
+    `${name}: ${first} bytes gzipped${later.length ? `, and ${later.join(" + ")} when needed` : ""}`,
+  );
 }
-if (sizes[0] > LIMIT) {
-  console.error(`The core has ${sizes[0]} bytes, but may have ${LIMIT}. Make it shorter.`);
-  process.exit(1);
+if (sizes.client > LIMIT) {
+  console.error(`The client has ${sizes.client} bytes, but may have ${LIMIT}. Make it shorter.`);
+  process.exitCode = 1;
 }

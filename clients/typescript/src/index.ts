@@ -7,15 +7,17 @@ export {
   type SocketMaker,
   systemEnvironment,
 } from "./client/environment.js";
-export type { Difference, VerifyReport } from "./client/history.js";
+export { keepIn, memoryMap, type TextMap } from "./client/keeper.js";
 export type { Encoding, LinkState, Token } from "./client/link.js";
-export type { Mutation, Payload, ResetReason } from "./client/mutations.js";
+export { type Mutation, mutations, type Payload, type ResetReason } from "./client/mutations.js";
+export type { SessionNews } from "./client/owner.js";
 export { DEFAULT_POLICY, type Policy } from "./client/reconnect.js";
 export type { Session } from "./client/session.js";
-export { memoryStore, type Store } from "./client/store.js";
+export type { Keeper, Kept, Store } from "./client/store.js";
 export type { Stream } from "./client/streams.js";
 export type { SessionState } from "./client/subscription.js";
 export type { HandleState, TurnHandle } from "./client/turns.js";
+export type { Difference, VerifyReport } from "./client/verify.js";
 export type {
   CancelQueue,
   Cursor,

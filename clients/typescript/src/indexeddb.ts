@@ -1,4 +1,5 @@
 /** A store in IndexedDB: it outlives the page, and all tabs of the origin share it. */
+import { keepIn, type TextMap } from "./client/keeper.js";
 import type { Store } from "./client/store.js";
 
 const TABLE = "kept";
@@ -9,8 +10,11 @@ const done = <T>(request: IDBRequest<T>): Promise<T> =>
     request.onerror = () => reject(request.error);
   });
 
-/** Open, or make, the database of this name when it is first needed. */
-export function indexedDbStore(name = "midstream", factory: IDBFactory = indexedDB): Store {
+/** A store in the database of this name. `place` names whose it is: give each server, and each user, another. */
+export const indexedDbStore = (place = "", name = "midstream"): Store => keepIn(indexedDbMap(name), place);
+
+/** The map beneath it; the database is opened, or made, when it is first needed. */
+export function indexedDbMap(name: string, factory: IDBFactory = indexedDB): TextMap {
   let opened: Promise<IDBDatabase> | undefined;
 
   const open = (): Promise<IDBDatabase> => {

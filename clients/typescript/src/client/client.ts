@@ -1,18 +1,20 @@
 /** The client: one connection that is kept, and the sessions that are read over it. */
 import type { Codec } from "../protocol/codec.js";
 import type { MidstreamError } from "../protocol/errors.js";
-import type { WelcomeInfo } from "../protocol/frames.js";
+import { limitsOf, type ServerFrame, type WelcomeInfo } from "../protocol/frames.js";
+import { Replica } from "../protocol/merge.js";
 import type { SessionInfo, ValueMap } from "../protocol/model.js";
 import { type Environment, systemEnvironment } from "./environment.js";
-import { Hub } from "./hub.js";
-import type { Encoding, LinkState, Token } from "./link.js";
+import { clientClosed, clientFailed } from "./errors.js";
+import { Exchange } from "./exchange.js";
+import { type Encoding, Link, type LinkState, type Token } from "./link.js";
 import { DEFAULT_POLICY, type Policy } from "./reconnect.js";
-import { SessionReplica } from "./replica.js";
-import { type Owner, Session } from "./session.js";
-import { Keeper, type Store } from "./store.js";
-import type { Stream } from "./streams.js";
-import { Subscription } from "./subscription.js";
-import { MAX_FRAME_BYTES } from "./transport.js";
+import { Session } from "./session.js";
+import type { Store } from "./store.js";
+import { Subscription, type Tools } from "./subscription.js";
+import { Timers } from "./timers.js";
+import { MAX_FRAME_BYTES, type Transport } from "./transport.js";
+import { Changes } from "./waiting.js";
 
 /** What a client can be told; the defaults are right for a person's chat. */
 export interface ClientOptions {
@@ -20,8 +22,6 @@ export interface ClientOptions {
   readonly environment?: Environment;
   /** Keeps replicas and unsent prompts over a reload. */
   readonly store?: Store;
-  /** Names whose data the store holds: give each user another. */
-  readonly storePlace?: string;
   readonly token?: Token;
   readonly encoding?: Encoding | Codec;
   /** How long a call waits for its answer, disconnects included; null: as long as it takes. */
@@ -30,8 +30,6 @@ export interface ClientOptions {
   readonly outboxLimit?: number;
   /** The longest frame that is taken from the server. */
   readonly maxFrameBytes?: number;
-  /** Messages that a replica may grow to; past it, it begins anew with the newest, between turns. */
-  readonly maxMessages?: number;
   readonly policy?: Partial<Policy>;
   /** Told of what costs nothing but should be known: a store that fails, say. */
   readonly onTrouble?: (error: unknown) => void;
@@ -55,70 +53,101 @@ const TIMEOUT_MS = 30_000;
  * Speaks to one server. It connects in the background, at the latest when a session is asked for, and comes
  * back by itself until it is closed.
  */
-export class Client implements Owner {
-  readonly #url: string;
+export class Client {
   readonly #options: ClientOptions;
-  readonly outboxLimit: number;
-  readonly #hub: Hub;
   readonly #environment: Environment;
-  readonly #open_ = new Map<string, Session>();
+  readonly #timers: Timers;
+  readonly #exchange: Exchange;
+  readonly #changed: Changes;
+  readonly #tools: Tools;
+  readonly #link: Link;
+  readonly #sessions = new Map<string, Session>();
+  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #channels = new Map<number, Subscription>();
+  #state: LinkState = "connecting";
+  #error: MidstreamError | undefined;
+  #welcome: WelcomeInfo | undefined;
+  #unwatch: (() => void) | undefined;
 
   /** `url` begins with `ws://` or `wss://`. */
-  constructor(
-    url: string,
-    options: ClientOptions = {},
-  ) {
-    this.#url = url;
-    this.#options = options;
-    if (!/^wss?:\/\//.test(url)) {
-      throw new TypeError(`url is '${url}', but must begin with ws:// or wss://`);
+  constructor(url: string, options: ClientOptions = {}) {
+    if (!/^wss?:/.test(url)) {
+      throw new TypeError(`The url ${url} must begin with ws:// or wss://`);
     }
-    const { encoding = "auto", token = null, maxFrameBytes = MAX_FRAME_BYTES, callTimeoutMs = TIMEOUT_MS } = options;
-    this.#environment = options.environment ?? systemEnvironment();
-    this.outboxLimit = options.outboxLimit ?? 100;
-    const policy = { ...DEFAULT_POLICY, ...options.policy };
-    const link = { url, encoding, token, policy, maxFrameBytes };
-    this.#hub = new Hub(link, this.#environment, callTimeoutMs ?? undefined);
-    this.#hub.onAsleep = () => {
-      for (const session of this.#open_.values()) {
-        session.save();
-      }
+    this.#options = options;
+    const {
+      encoding = "auto",
+      token = null,
+      maxFrameBytes = MAX_FRAME_BYTES,
+      callTimeoutMs = TIMEOUT_MS,
+    } = options;
+    const environment = options.environment ?? systemEnvironment();
+    const timers = new Timers(environment, (error) => this.#end(clientFailed(error)));
+    this.#environment = environment;
+    this.#timers = timers;
+    const exchange = new Exchange(timers, () => environment.random(), callTimeoutMs ?? undefined);
+    this.#exchange = exchange;
+    this.#changed = new Changes((ms, callback) => timers.later(ms, callback));
+    this.#tools = {
+      exchange,
+      timers,
+      environment,
+      router: this.#channels,
+      newId: (kind) => this.#newId(kind),
     };
+    const policy = { ...DEFAULT_POLICY, ...options.policy };
+    const user = {
+      linkOpened: (...opened: [Transport, Codec, WelcomeInfo]) => this.#opened(...opened),
+      linkFrame: (frame: ServerFrame) => this.#take(frame),
+      linkDown: (state: "connecting" | "offline") => this.#down(state),
+      linkEnded: (error: MidstreamError) => this.#end(error),
+    };
+    this.#link = new Link({ url, encoding, token, policy, maxFrameBytes }, user, environment, timers);
   }
 
   /** `connecting`, `live`, `offline` or `closed`. */
   get state(): LinkState {
-    return this.#hub.state;
+    return this.#state;
   }
 
   /** Why the client is closed, where nobody closed it: the server said not to come back, say. */
   get error(): MidstreamError | undefined {
-    return this.#hub.error;
+    return this.#error;
   }
 
   /** What last ended the connection or an attempt, in words; undefined while there is a connection. */
   get problem(): string | undefined {
-    return this.#hub.exchange.problem;
+    return this.#exchange.problem;
   }
 
   /** What the server last said of itself and of this connection. */
   get welcome(): WelcomeInfo | undefined {
-    return this.#hub.welcome;
+    return this.#welcome;
   }
 
   /** Call back after each change of the state; the returned function ends that. */
   subscribe(listener: () => void): () => void {
-    return this.#hub.changed.listen(listener);
+    return this.#changed.listen(listener);
   }
 
-  /** The states from now on; a slow reader misses the oldest. */
-  states(): Stream<LinkState> {
-    return this.#hub.states.reader();
-  }
-
-  /** Begin to connect; does not wait for it. @throws MidstreamError it is closed. */
+  /** Begin to connect, if that has not begun; does not wait for it. @throws MidstreamError it is closed. */
   connect(): void {
-    this.#hub.begin();
+    if (this.#state === "closed") {
+      throw this.#error ?? clientClosed();
+    }
+    this.#unwatch ??= this.#environment.watch?.((news) =>
+      this.#timers.run(() => {
+        if (news === "awake") {
+          this.#link.wake();
+          return;
+        }
+        this.#save();
+        if (news === "away") {
+          this.#link.suspend();
+        }
+      }),
+    );
+    this.#link.start();
   }
 
   /**
@@ -126,17 +155,20 @@ export class Client implements Owner {
    * The same object for all who ask for its id.
    */
   open(sessionId: string, options: SessionOptions = {}): Session {
-    this.#hub.begin();
+    this.connect();
     const { includeInternal = false } = options;
-    const session = this.#open_.get(sessionId) ?? this.#make(sessionId, options);
+    const session = this.#sessions.get(sessionId) ?? this.#make(sessionId, options);
     if (session.includeInternal !== includeInternal) {
-      throw new TypeError(`Session '${sessionId}' is open without includeInternal: ${includeInternal}. Close it first.`);
+      throw new TypeError(`${sessionId} is open with another includeInternal`);
     }
     return session;
   }
 
   /** Return the session when it is equal to the server's. @throws MidstreamError `timed_out`, `not_found`, ... */
-  async session(sessionId: string, options: SessionOptions & { readonly timeoutMs?: number } = {}): Promise<Session> {
+  async session(
+    sessionId: string,
+    options: SessionOptions & { readonly timeoutMs?: number } = {},
+  ): Promise<Session> {
     const session = this.open(sessionId, options);
     await session.untilLive(options.timeoutMs ?? TIMEOUT_MS);
     return session;
@@ -151,57 +183,110 @@ export class Client implements Owner {
       readonly key?: string;
     } = {},
   ): Promise<SessionInfo> {
-    this.#hub.begin();
-    const { sessionId: session_id, title, metadata, key = this.newId("key") } = options;
-    const params = { session_id, key, title, metadata };
-    return (await this.#hub.exchange.ask("sessions.create", params, true)).session;
+    this.connect();
+    const requests = await import("./requests.js");
+    return requests.create(this.#exchange, options.key ?? this.#newId("key"), options);
   }
 
   /** Return up to `limit` sessions, the last changed first; `archived` gives those instead. */
   async sessions(limit = 50, archived = false): Promise<SessionInfo[]> {
-    this.#hub.begin();
-    const { exchange } = this.#hub;
-    const found: SessionInfo[] = [];
-    let after: string | undefined;
-    do {
-      const page = Math.min(limit - found.length, exchange.limits.page_messages);
-      const result = await exchange.ask("sessions.list", { limit: page, after, archived }, true);
-      found.push(...result.items);
-      after = result.next_after;
-    } while (after !== undefined && found.length < limit);
-    return found;
+    this.connect();
+    const requests = await import("./requests.js");
+    return requests.list(this.#exchange, limit, archived);
   }
 
   /** Close the connection and all sessions. */
   close(): void {
-    this.#hub.onAsleep();
-    this.#hub.close();
-  }
-
-  /** Forget a session that is closed: the next who asks for it gets a new one. */
-  forget(session: Session): void {
-    if (this.#open_.get(session.sessionId) === session) {
-      this.#open_.delete(session.sessionId);
-      this.#hub.remove(session.sessionId);
-    }
-  }
-
-  /** A random id, which no other client makes. */
-  newId(kind: string): string {
-    const digits = [1, 2, 3, 4].map(() => Math.floor(this.#environment.random() * 2 ** 32).toString(36));
-    return `${kind}_${digits.join("")}`;
+    this.#save();
+    this.#end(undefined);
   }
 
   #make(sessionId: string, options: SessionOptions): Session {
     const { limit = 50, paceMs, includeInternal = false } = options;
-    const { store, storePlace = this.#url, maxMessages = 10_000, onTrouble = () => undefined } = this.#options;
-    const create = options.create ? { session_id: sessionId, key: this.newId("key") } : undefined;
-    const wish = { limit, paceMs, maxMessages, create };
-    const subscription = new Subscription(new SessionReplica(sessionId, includeInternal), this.#hub.tools, wish);
-    const keeper = new Keeper(store, storePlace, sessionId, includeInternal, onTrouble);
-    this.#hub.add(subscription, sessionId);
-    const session = new Session(subscription, this.#hub.tools, keeper, this);
-    this.#open_.set(sessionId, session);
+    const { store, outboxLimit = 100, onTrouble = () => undefined } = this.#options;
+    const create = options.create ? { session_id: sessionId, key: this.#newId("key") } : undefined;
+    const wish = { limit, paceMs, create };
+    const subscription = new Subscription(new Replica(sessionId, includeInternal), this.#tools, wish);
+    this.#subscriptions.set(sessionId, subscription);
+    if (this.#state === "offline") {
+      subscription.disconnected("offline");
+    }
+    const session = new Session(subscription, this.#tools, {
+      keeper: store?.keeper(sessionId, includeInternal, onTrouble),
+      outboxLimit,
+      copy: (id) => this.session(id, { includeInternal }),
+      onClosed: () => {
+        this.#sessions.delete(sessionId); // the next who asks for it gets a new one
+        this.#subscriptions.delete(sessionId);
+      },
+    });
+    this.#sessions.set(sessionId, session);
     return session;
+  }
+
+  /** Take a new connection: subscribe anew, then repeat what is safe to repeat. */
+  #opened(transport: Transport, codec: Codec, welcome: WelcomeInfo): void {
+    this.#welcome = welcome;
+    this.#exchange.problem = undefined;
+    this.#enter("live");
+    this.#exchange.limits = limitsOf(welcome);
+    for (const subscription of [...this.#subscriptions.values()]) {
+      subscription.connected();
+    }
+    this.#exchange.connect(transport, codec);
+  }
+
+  /** Bring a frame where it belongs; those of channels that are not ours any more are ignored. */
+  #take(frame: ServerFrame): void {
+    if (frame.tag === "result" || frame.tag === "error") {
+      this.#exchange.answered(frame.id ?? -1, frame);
+    } else if ("channel" in frame) {
+      this.#channels.get(frame.channel)?.take(frame);
+    }
+  }
+
+  #down(state: "connecting" | "offline"): void {
+    this.#exchange.problem = this.#link.problem;
+    this.#channels.clear();
+    this.#exchange.disconnect();
+    this.#enter(state);
+    for (const subscription of [...this.#subscriptions.values()]) {
+      subscription.disconnected(state);
+    }
+  }
+
+  /** End all; once. */
+  #end(error: MidstreamError | undefined): void {
+    if (this.#state === "closed") {
+      return;
+    }
+    this.#error = error;
+    this.#enter("closed");
+    this.#unwatch?.();
+    for (const subscription of [...this.#subscriptions.values()]) {
+      subscription.close(error);
+    }
+    this.#exchange.close(error ?? clientClosed());
+    this.#link.close();
+    this.#timers.cancelAll();
+  }
+
+  #save(): void {
+    for (const session of this.#sessions.values()) {
+      session.save();
+    }
+  }
+
+  #enter(state: LinkState): void {
+    if (state !== this.#state) {
+      this.#state = state;
+      this.#changed.notify();
+    }
+  }
+
+  /** A random id, which no other client makes. */
+  #newId(kind: string): string {
+    const digits = [1, 2, 3, 4].map(() => Math.floor(this.#environment.random() * 2 ** 32).toString(36));
+    return `${kind}_${digits.join("")}`;
   }
 }

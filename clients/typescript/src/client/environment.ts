@@ -40,7 +40,6 @@ export interface Environment {
 /** What may be found where JavaScript runs; nothing of it is taken for granted when this module loads. */
 interface Globals {
   readonly WebSocket?: SocketMaker;
-  readonly crypto?: { getRandomValues?(into: Uint32Array): Uint32Array };
   readonly performance?: { now(): number };
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: never): void;
@@ -52,10 +51,7 @@ export function systemEnvironment(webSocket?: SocketMaker): Environment {
   return {
     now: () => here.performance?.now() ?? Date.now(),
     wallMs: () => Date.now(),
-    random: () => {
-      const drawn = here.crypto?.getRandomValues?.(new Uint32Array(1))[0];
-      return drawn === undefined ? Math.random() : drawn / 2 ** 32;
-    },
+    random: () => Math.random(),
     later: (ms, callback) => {
       const timer = here.setTimeout(callback, ms);
       return () => here.clearTimeout(timer as never);
@@ -63,8 +59,10 @@ export function systemEnvironment(webSocket?: SocketMaker): Environment {
     socket: (url, subprotocols) => {
       const Maker = webSocket ?? here.WebSocket;
       if (!Maker) {
-        const text = "There are no WebSockets here. Give the client one: systemEnvironment(WebSocket), of the package ws.";
-        throw new MidstreamError("unsupported", text);
+        throw new MidstreamError(
+          "unsupported",
+          "No WebSocket here: give systemEnvironment one, of the package ws.",
+        );
       }
       return new Maker(url, subprotocols);
     },

@@ -1,56 +1,49 @@
 /** What only a client can know: the link is gone, nobody answered (the codes are those of the Python client). */
-import { type Details, MidstreamError } from "../protocol/errors.js";
-
-const clientError = (code: string, message: string, details?: Details): MidstreamError =>
-  new MidstreamError(code, message, details);
+import { MidstreamError } from "../protocol/errors.js";
 
 /** The connection went, and the call cannot be sent again by itself without harm. */
-export const connectionLost = (method: string, sent: boolean): MidstreamError =>
-  clientError(
-    "connection_lost",
-    sent
-      ? `The connection was lost before ${method} was answered; it may have been done. Look, and then decide.`
-      : `There is no connection, so ${method} was not sent. Repeat it when the session is live.`,
-    { method, sent },
-  );
+export const connectionLost = (method: string, sent: boolean): MidstreamError => {
+  const text = `Without a connection ${method} was not ${sent ? "answered: look whether it was done" : "sent"}.`;
+  return new MidstreamError("connection_lost", text, { method, sent });
+};
 
-/** What was waited for did not happen in time. */
+/** What was waited for did not happen in time; the client goes on trying. */
 export const timedOut = (what: string, ms: number, problem?: string): MidstreamError =>
-  clientError(
-    "timed_out",
-    `${what} did not happen within ${ms} ms.${problem ? ` Last problem: ${problem}.` : ""} The client goes on trying.`,
-    { ms, problem },
-  );
+  new MidstreamError("timed_out", `${what} did not happen within ${ms} ms (${problem ?? "it goes on"}).`, {
+    ms,
+    problem,
+  });
 
-/** The session is closed for this client; `details.reason` says why. */
+/** The session is closed for this client; `details.reason` says why. Ask the client for it again. */
 export const sessionClosed = (id: string, reason: string): MidstreamError =>
-  clientError("session_closed", `Session ${id} is closed here (${reason}). Ask the client for it again.`, { id, reason });
+  new MidstreamError("session_closed", `Session ${id} is closed here (${reason}).`, { id, reason });
 
+/** To go on, make a new client. */
 export const clientClosed = (): MidstreamError =>
-  clientError("client_closed", "The client is closed. Make a new Client to connect again.");
+  new MidstreamError("client_closed", "The client is closed.");
 
 /** Too many prompts wait for the connection; this one was not taken. */
 export const outboxFull = (id: string, limit: number): MidstreamError =>
-  clientError("outbox_full", `${limit} prompts of session ${id} wait to be sent, which is the limit.`, { id, limit });
+  new MidstreamError("outbox_full", `${limit} prompts of session ${id} wait to be sent.`, { id, limit });
 
 /** What answers at the URL does not speak this protocol, or not this version of it. */
 export const incompatibleServer = (problem: string): MidstreamError =>
-  clientError("incompatible_server", `${problem} Check the URL and the server's version.`);
+  new MidstreamError("incompatible_server", `${problem} Check the URL.`);
 
 /** The server closed the connection with a code that says not to come back (4500 to 4999). */
 export const connectionRejected = (close_code: number, reason: string): MidstreamError =>
-  clientError("connection_rejected", `The server closed the connection for good (${close_code} ${reason}).`, {
+  new MidstreamError("connection_rejected", `The server refused the connection: ${close_code} ${reason}.`, {
     close_code,
     reason,
   });
 
 /** The prompt was cancelled before a turn took it. */
 export const inputCancelled = (id: string): MidstreamError =>
-  clientError("input_cancelled", `Prompt ${id} was cancelled before a turn took it.`, { id });
+  new MidstreamError("input_cancelled", `Prompt ${id} was cancelled before a turn took it.`, { id });
 
-/** A fault of the client itself, which ends it. */
+/** A fault of the client itself, which ends it: please report it. */
 export const clientFailed = (cause: unknown): MidstreamError => {
-  const error = clientError("client", `The client failed and is closed: ${cause}. Please report it.`);
+  const error = new MidstreamError("client", `The client failed: ${cause}.`);
   error.cause = cause;
   return error;
 };

@@ -1,45 +1,67 @@
-/** Calls and their answers: sending, matching, repeating, putting off (SPEC 7). */
-import { type Method, type Params, RESULTS, type ResultOf } from "../protocol/calls.js";
+/**
+ * Calls and their answers: sending, matching, repeating, putting off (SPEC 7).
+ *
+ * A call that is harmless to repeat survives its connection and goes out again, under the same id, on the
+ * next one; and with growing pauses where the server says so (`overloaded`, `unavailable`). Any other is
+ * answered by `connection_lost` when the connection goes, because nobody can know whether it was carried
+ * out; without a connection it is not even sent.
+ */
+import { type Method, type Params, type ResultOf, readResult } from "../protocol/calls.js";
 import { sizeOf } from "../protocol/chunks.js";
 import type { Codec } from "../protocol/codec.js";
 import { limitExceeded, MidstreamError } from "../protocol/errors.js";
 import type { ErrorInfo } from "../protocol/frames.js";
 import { DEFAULT_LIMITS, type Limits } from "../protocol/limits.js";
 import { problemIn } from "../protocol/values.js";
-import { type Answer, type CallKind, CallTable, isError, type PendingCall } from "./calls.js";
 import { connectionLost, incompatibleServer, timedOut } from "./errors.js";
 import { fullJitter } from "./reconnect.js";
 import type { Timers } from "./timers.js";
 import type { Transport } from "./transport.js";
 
+/** A result, or why there is none. */
+export type Answer<M extends Method> = ResultOf<M> | MidstreamError;
+
+export const isError = (answer: unknown): answer is MidstreamError => answer instanceof MidstreamError;
+
 /**
- * All calls of a client, over however many connections it takes.
- *
- * A repeatable call survives its connection, and is made again, with growing pauses, where the server says
- * that it may be (`overloaded`, `unavailable`). Any other is answered by `connection_lost` when the
- * connection goes, and is not even sent without one.
+ * `once`: it may not go out again by itself, nor wait for a connection. `urgent`: it may not go out again, and
+ * goes before all others.
  */
+export type CallKind = "repeatable" | "once" | "urgent";
+
+interface PendingCall {
+  readonly id: number;
+  readonly method: Method;
+  readonly params: unknown;
+  kind: CallKind;
+  /** Called once, in the middle of the stream: after the frames before the answer, before those after it. */
+  reply: (answer: unknown) => void;
+  state: "waiting" | "sent" | "put off";
+  /** How often the server put it off. */
+  attempts: number;
+}
+
+/** All calls of a client, over however many connections it takes. */
 export class Exchange {
-  readonly #timers: Timers;
-  readonly #random: () => number;
   /** What last stood between this client and the server, for the texts of errors. */
   problem: string | undefined;
   /** What the server last said that it takes. */
   limits: Limits = DEFAULT_LIMITS;
-  readonly #table = new CallTable();
+  /** How long `ask` waits; undefined: as long as it takes. */
+  readonly timeoutMs: number | undefined;
+  readonly #timers: Timers;
+  readonly #random: () => number;
+  /** Those without an answer, in the order in which they were made. */
+  readonly #calls = new Map<number, PendingCall>();
+  #nextId = 0;
   #transport: Transport | undefined;
   #codec: Codec | undefined;
-  #isHeld = false;
   #closed: MidstreamError | undefined;
 
-  constructor(
-    timers: Timers,
-    random: () => number,
-    /** How long `ask` waits; undefined: as long as it takes. */
-    readonly timeoutMs: number | undefined,
-  ) {
+  constructor(timers: Timers, random: () => number, timeoutMs: number | undefined) {
     this.#timers = timers;
     this.#random = random;
+    this.timeoutMs = timeoutMs;
   }
 
   /** Whether calls go out now. */
@@ -47,24 +69,32 @@ export class Exchange {
     return this.#transport !== undefined;
   }
 
-  /** Make a call; `reply` is called once, perhaps before this returns. */
+  /** Make a call; `reply` is called once, perhaps before this returns. Returns what gives the answer up. */
   start<M extends Method>(
     method: M,
     params: Params<M>,
     kind: CallKind,
     reply: (answer: Answer<M>) => void,
-  ): PendingCall | undefined {
-    const refusal =
-      this.#closed ??
-      (kind.repeatable || this.#transport ? undefined : connectionLost(method, false)) ??
-      problemIn(params, this.limits.nesting - 1);
+  ): () => void {
+    const isLost = kind === "once" && !this.#transport;
+    const refusal = this.#closed ?? (isLost ? connectionLost(method, false) : problemIn(params));
     if (refusal) {
       reply(refusal);
-      return undefined;
+      return ignore;
     }
-    const call = this.#table.add({ method, params, ...kind, reply: reply as (answer: unknown) => void });
+    const id = this.#nextId++;
+    const take = reply as (answer: unknown) => void;
+    const call: PendingCall = { id, method, params, kind, reply: take, state: "waiting", attempts: 0 };
+    this.#calls.set(id, call);
     this.#flush();
-    return call;
+    return () => {
+      // until the answer comes, a call that was sent still counts at the server
+      call.reply = ignore;
+      call.kind = "once";
+      if (call.state !== "sent") {
+        this.#calls.delete(id);
+      }
+    };
   }
 
   /**
@@ -76,45 +106,47 @@ export class Exchange {
   ask<M extends Method, T = ResultOf<M>>(
     method: M,
     params: Params<M>,
-    repeatable: boolean,
-    take: (result: ResultOf<M>) => T = (result) => result as unknown as T,
+    kind: CallKind,
+    take = (result: ResultOf<M>) => result as unknown as T,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      let stop: (() => void) | undefined;
-      const call = this.start(method, params, { repeatable }, (answer) => {
-        stop?.();
+      const { timeoutMs } = this;
+      const stop =
+        timeoutMs &&
+        this.#timers.later(timeoutMs, () => {
+          giveUp();
+          reject(timedOut(`An answer to ${method}`, timeoutMs, this.problem));
+        });
+      const giveUp = this.start(method, params, kind, (answer) => {
+        if (stop) {
+          stop();
+        }
         if (isError(answer)) {
           reject(answer);
         } else {
           resolve(take(answer));
         }
       });
-      const { timeoutMs } = this;
-      if (call && timeoutMs !== undefined) {
-        stop = this.#timers.later(timeoutMs, () => {
-          this.#table.abandon(call);
-          reject(timedOut(`An answer to ${method}`, timeoutMs, this.problem));
-        });
-      }
     });
   }
 
-  /** Use this connection. Nothing goes out until `release`, so that what is urgent goes first. */
-  connect(transport: Transport, codec: Codec, limits: Limits): void {
-    Object.assign(this, { transport, codec, limits, isHeld: true });
-  }
-
-  /** Send what waits and may go, and from now on what is started. */
-  release(): void {
-    this.#isHeld = false;
+  /** Use this connection: what waits goes out, and what is urgent goes first. */
+  connect(transport: Transport, codec: Codec): void {
+    this.#transport = transport;
+    this.#codec = codec;
     this.#flush();
   }
 
   /** The connection is gone. */
   disconnect(): void {
     this.#transport = undefined;
-    for (const [call, sent] of this.#table.disconnected()) {
-      call.reply(connectionLost(call.method, sent));
+    for (const call of [...this.#calls.values()]) {
+      const wasSent = call.state === "sent";
+      call.state = "waiting";
+      if (call.kind !== "repeatable") {
+        this.#calls.delete(call.id);
+        call.reply(connectionLost(call.method, wasSent));
+      }
     }
   }
 
@@ -122,57 +154,69 @@ export class Exchange {
   close(error: MidstreamError): void {
     this.#transport = undefined;
     this.#closed = error;
-    for (const call of this.#table.clear()) {
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const call of calls) {
       call.reply(error);
     }
   }
 
   /** Give an answer to the call that asked for it; one that nobody asked for is ignored. */
-  answered(id: number, answer: { readonly result: unknown } | { readonly error: ErrorInfo }): void {
-    const call = this.#table.answered(id);
-    if (call && !call.abandoned) {
-      this.#settle(call, "error" in answer ? refused(answer.error) : read(call.method, answer.result));
-    }
-    this.#flush();
-  }
-
-  #settle(call: PendingCall, answer: unknown): void {
-    if (isError(answer) && answer.retryable && call.repeatable) {
-      const pause = fullJitter(this.#random, call.attempts);
-      this.#table.putOff(call);
-      this.#timers.later(pause, () => {
-        this.#table.resume(call);
-        this.#flush();
-      });
-    } else {
-      call.reply(answer);
+  answered(id: number, { result, error }: { readonly result?: unknown; readonly error?: ErrorInfo }): void {
+    const call = this.#calls.get(id);
+    if (call?.state === "sent") {
+      this.#calls.delete(id);
+      const answer = error ? refused(error) : read(call.method, result);
+      if (isError(answer) && answer.retryable && call.kind === "repeatable") {
+        this.#putOff(call);
+      } else {
+        call.reply(answer);
+      }
+      this.#flush();
     }
   }
 
   #flush(): void {
-    while (this.#transport && this.#codec && !this.#isHeld) {
-      const call = this.#table.take(this.limits.calls_in_flight);
-      if (!call) {
+    for (;;) {
+      const calls = [...this.#calls.values()];
+      const waiting = calls.filter(({ state }) => state === "waiting");
+      const call = waiting.find(({ kind }) => kind === "urgent") ?? waiting[0];
+      const inFlight = calls.filter(({ state }) => state === "sent").length;
+      if (!call || !this.#transport || !this.#codec || inFlight >= this.limits.calls_in_flight) {
         return;
       }
+      call.state = "sent";
       const payload = this.#codec.encode(["call", call.id, call.method, call.params]);
       const size = sizeOf(payload);
       if (size > this.limits.frame_bytes) {
-        this.#table.answered(call.id);
+        this.#calls.delete(call.id);
         call.reply(limitExceeded("frame_bytes", this.limits.frame_bytes, size));
       } else {
         this.#transport.send(payload);
       }
     }
   }
+
+  #putOff(call: PendingCall): void {
+    call.state = "put off";
+    this.#calls.set(call.id, call);
+    this.#timers.later(fullJitter(this.#random, call.attempts++), () => {
+      if (call.state === "put off") {
+        call.state = "waiting";
+        this.#flush();
+      }
+    });
+  }
 }
+
+const ignore = (): void => undefined;
 
 const refused = ({ code, message, details, retryable }: ErrorInfo): MidstreamError =>
   new MidstreamError(code, message, details, retryable);
 
 function read(method: Method, result: unknown): unknown {
   try {
-    return RESULTS[method](result, "");
+    return readResult(method, result);
   } catch (error) {
     return incompatibleServer(`The result of ${method} cannot be read: ${error}.`);
   }

@@ -6,10 +6,9 @@
  */
 import { type Codec, JSON_CODEC, loadMsgpack } from "../protocol/codec.js";
 import { MidstreamError } from "../protocol/errors.js";
-import type { ServerFrame, WelcomeInfo } from "../protocol/frames.js";
+import { limitsOf, type ServerFrame, type WelcomeInfo } from "../protocol/frames.js";
 import { PROTOCOL_VERSION } from "../protocol/limits.js";
 import type { Environment } from "./environment.js";
-import { incompatibleServer } from "./errors.js";
 import { type Effect, type Policy, Reconnect } from "./reconnect.js";
 import type { Timers } from "./timers.js";
 import { type LinkEnd, Transport } from "./transport.js";
@@ -58,12 +57,7 @@ export class Link {
   #attempt = 0;
   #disarm: (() => void) | undefined;
 
-  constructor(
-    options: LinkOptions,
-    user: LinkUser,
-    environment: Environment,
-    timers: Timers,
-  ) {
+  constructor(options: LinkOptions, user: LinkUser, environment: Environment, timers: Timers) {
     this.#options = options;
     this.#user = user;
     this.#environment = environment;
@@ -73,17 +67,21 @@ export class Link {
 
   /** Begin to connect; of no effect the second time. */
   start(): void {
-    this.#act(this.#core.start(this.#environment.now(), this.#environment.wallMs()));
+    this.#act(this.#core.start(...this.#clocks()));
   }
 
   /** Prove that the connection lives, or make one at once. */
   wake(): void {
-    this.#act(this.#core.wake(this.#environment.now(), this.#environment.wallMs()));
+    this.#act(this.#core.wake(...this.#clocks()));
+  }
+
+  #clocks(): [number, number] {
+    return [this.#environment.now(), this.#environment.wallMs()];
   }
 
   /** Let the connection go until `wake`. */
   suspend(): void {
-    this.#act(this.#core.suspend("the page went away"));
+    this.#act(this.#core.suspend("the page went"));
   }
 
   /** End for good. */
@@ -91,7 +89,7 @@ export class Link {
     this.#core.close();
     this.#attempt++;
     this.#disarm?.();
-    this.#transport?.abort("the client was closed");
+    this.#transport?.abort("closed");
   }
 
   #act(effects: readonly Effect[]): void {
@@ -100,7 +98,7 @@ export class Link {
         this.#user.linkDown("connecting");
         this.#connect(++this.#attempt);
       } else if (effect.kind === "drop") {
-        const { transport } = this;
+        const transport = this.#transport;
         if (transport) {
           transport.abort(effect.why);
         } else {
@@ -120,14 +118,15 @@ export class Link {
       deadline === undefined
         ? undefined
         : this.#timers.later(deadline - this.#environment.now(), () =>
-            this.#act(this.#core.poll(this.#environment.now(), this.#environment.wallMs())),
+            this.#act(this.#core.poll(...this.#clocks())),
           );
   }
 
   #connect(attempt: number): void {
     this.#welcomed = false;
     this.#prepare().then(
-      ([codec, token]) => this.#timers.run(() => attempt === this.#attempt && this.#open(attempt, codec, token)),
+      ([codec, token]) =>
+        this.#timers.run(() => attempt === this.#attempt && this.#open(attempt, codec, token)),
       (error: unknown) => this.#timers.run(() => attempt === this.#attempt && this.#ended(failed(error))),
     );
   }
@@ -184,10 +183,6 @@ export class Link {
       this.#welcome(now, frame.info);
     } else if (frame && this.#welcomed) {
       this.#user.linkFrame(frame);
-    } else if (frame && frame.tag !== "error") {
-      const final = incompatibleServer(`The server began with '${frame.tag}' instead of 'welcome'.`);
-      this.#transport?.abort(final.message);
-      this.#finish(final);
     }
   }
 
@@ -198,7 +193,7 @@ export class Link {
     this.#welcomed = true;
     this.#refused = false;
     this.problem = undefined;
-    this.#transport.chunkBytes = welcome.limits.chunk_bytes;
+    this.#transport.chunkBytes = limitsOf(welcome).chunk_bytes;
     this.#core.welcomed(now, welcome.heartbeat_ms);
     this.#arm();
     this.#user.linkOpened(this.#transport, this.#codec, welcome);
@@ -213,18 +208,14 @@ export class Link {
     const asksAgain = end.isUnauthorized && typeof this.#options.token === "function";
     this.#refused = asksAgain === true;
     if (end.final && !asksAgain) {
-      this.#finish(end.final);
+      this.#core.lost(this.#environment.now(), true);
+      this.#disarm?.();
+      this.#user.linkEnded(end.final);
     } else {
       this.#core.lost(this.#environment.now());
       this.#user.linkDown("offline");
       this.#arm();
     }
-  }
-
-  #finish(error: MidstreamError): void {
-    this.#core.lost(this.#environment.now(), true);
-    this.#disarm?.();
-    this.#user.linkEnded(error);
   }
 
   #send(...frame: readonly unknown[]): void {

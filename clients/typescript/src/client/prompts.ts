@@ -1,14 +1,25 @@
 /** The prompts of one session: sent once and in order, and followed until their turns end (SPEC 8). */
 import type { PromptParams, PromptResult } from "../protocol/calls.js";
-import { canonical } from "../protocol/digest.js";
 import { MidstreamError } from "../protocol/errors.js";
 import type { Replica } from "../protocol/merge.js";
-import type { Value } from "../protocol/model.js";
-import { type Answer, isError } from "./calls.js";
-import type { Environment } from "./environment.js";
-import type { Exchange } from "./exchange.js";
-import { Outbox } from "./outbox.js";
-import { Progress } from "./turns.js";
+import { outboxFull } from "./errors.js";
+import { type Answer, type Exchange, isError } from "./exchange.js";
+import type { Timers } from "./timers.js";
+import { Progress, type TurnOwner } from "./turns.js";
+
+/** What prompts are given. At most `outboxLimit` wait, the one on its way included. */
+export interface PromptOptions {
+  readonly keeper: PromptKeeper | undefined;
+  readonly outboxLimit: number;
+  /** Called when the list of those that wait has changed. */
+  onChange(): void;
+}
+
+/** What prompts use of their client. */
+export interface PromptTools {
+  readonly exchange: Exchange;
+  readonly timers: Timers;
+}
 
 /** Who keeps prompts over a reload until the server has them. */
 export interface PromptKeeper {
@@ -16,42 +27,31 @@ export interface PromptKeeper {
   dropPrompt(messageId: string): void;
 }
 
-const REPEATABLE = { repeatable: true };
-
 /**
  * Sends the prompts of a session, and learns what becomes of them: from the replica where it can, and where
  * that cannot tell (the input left the queue unseen, the turn is not among those it holds) by asking.
+ *
+ * They go out one by one: the next is sent when the one before has its answer, so that a prompt which the
+ * server puts off is never overtaken. The same `message_id` goes out however often it must be sent, so the
+ * server takes it once.
  */
 export class Prompts {
+  /** Those that the server has not accepted yet, in order; the same list until something changes. */
+  waiting: readonly PromptParams[] = [];
   readonly #replica: Replica;
-  readonly #exchange: Exchange;
-  readonly #keeper: PromptKeeper;
-  readonly #later: Environment["later"];
-  readonly #onChange: () => void;
-  readonly #outbox: Outbox;
+  readonly #tools: PromptTools;
+  readonly #owner: TurnOwner;
+  readonly #options: PromptOptions;
   readonly #followed = new Map<string, Progress>();
+  #isSending = false;
   #isLive = false;
   #isClosed = false;
 
-  constructor(
-    replica: Replica,
-    exchange: Exchange,
-    keeper: PromptKeeper,
-    later: Environment["later"],
-    onChange: () => void,
-    outboxLimit: number,
-  ) {
+  constructor(replica: Replica, tools: PromptTools, owner: TurnOwner, options: PromptOptions) {
     this.#replica = replica;
-    this.#exchange = exchange;
-    this.#keeper = keeper;
-    this.#later = later;
-    this.#onChange = onChange;
-    this.#outbox = new Outbox(replica.sessionId, outboxLimit);
-  }
-
-  /** Those that the server has not accepted yet, in order; the same list until something changes. */
-  get waiting(): readonly PromptParams[] {
-    return this.#outbox.waiting;
+    this.#tools = tools;
+    this.#owner = owner;
+    this.#options = options;
   }
 
   /** What is known of a prompt that is followed. */
@@ -68,38 +68,49 @@ export class Prompts {
     const { message_id } = prompt;
     const known = this.#followed.get(message_id);
     if (known) {
-      if (canonical(known.prompt.parts as unknown as Value) !== canonical(prompt.parts as unknown as Value)) {
-        const text = `Prompt ${message_id} was made with other content. Give a new message_id.`;
+      if (JSON.stringify(known.prompt.parts) !== JSON.stringify(prompt.parts)) {
+        const text = `Prompt ${message_id} has other content.`;
         throw new MidstreamError("idempotency_conflict", text, { field: "message_id", id: message_id });
       }
       return known;
     }
-    this.#outbox.add(prompt);
-    const progress = new Progress(prompt, this.#later);
+    const { outboxLimit } = this.#options;
+    if (this.waiting.length >= outboxLimit) {
+      throw outboxFull(this.#replica.sessionId, outboxLimit);
+    }
+    this.waiting = [...this.waiting, prompt];
+    const progress = new Progress(prompt, this.#owner, (ms, callback) =>
+      this.#tools.timers.later(ms, callback),
+    );
     this.#followed.set(message_id, progress);
-    this.#onChange();
+    this.#options.onChange();
     return progress;
   }
 
   /** Send the next prompt, if it is its turn. */
   pump(): void {
-    const prompt = this.#isClosed ? undefined : this.#outbox.take();
-    const progress = prompt && this.#followed.get(prompt.message_id);
-    if (prompt && progress) {
-      this.#exchange.start("prompt", prompt, REPEATABLE, (answer) => this.#accepted(progress, answer));
+    const [prompt] = this.waiting;
+    const progress = this.#followed.get(prompt?.message_id ?? "");
+    if (prompt && progress && !this.#isClosed && !this.#isSending) {
+      this.#isSending = true;
+      this.#tools.exchange.start("prompt", prompt, "repeatable", (answer) =>
+        this.#accepted(progress, answer),
+      );
     }
   }
 
   /** Take back a prompt that was never sent; undefined where that cannot be done here. */
   withdraw(message_id: string): PromptResult | undefined {
-    if (!this.#outbox.withdraw(message_id)) {
+    const at = this.waiting.findIndex((prompt) => prompt.message_id === message_id);
+    if (at < 0 || (at === 0 && this.#isSending)) {
       return undefined;
     }
+    this.waiting = this.waiting.filter((prompt) => prompt.message_id !== message_id);
     const result: PromptResult = { state: "cancelled", message_id };
     this.#followed.get(message_id)?.learn(result);
     this.#followed.delete(message_id);
-    this.#keeper.dropPrompt(message_id);
-    this.#onChange();
+    this.#options.keeper?.dropPrompt(message_id);
+    this.#options.onChange();
     return result;
   }
 
@@ -126,10 +137,11 @@ export class Prompts {
     if (this.#isClosed) {
       return; // the prompt stays in the store: whether it was taken is not known
     }
-    this.#outbox.answered();
-    this.#keeper.dropPrompt(progress.prompt.message_id);
+    this.waiting = this.waiting.slice(1);
+    this.#isSending = false;
+    this.#options.keeper?.dropPrompt(progress.prompt.message_id);
     this.#learn(progress, answer);
-    this.#onChange();
+    this.#options.onChange();
     this.pump();
   }
 
@@ -170,12 +182,14 @@ export class Prompts {
     const place = this.#replica.session?.queue?.indexOf(message_id) ?? -1;
     const turnId = this.#replica.message(message_id)?.turn_id;
     if (place >= 0) {
-      progress.position = place + 1;
+      progress.moved(place + 1);
     } else if (turnId !== undefined) {
       progress.took(turnId);
     } else if (!progress.isAsking) {
       progress.isAsking = true;
-      this.#exchange.start("prompt", progress.prompt, REPEATABLE, (answer) => this.#learn(progress, answer));
+      this.#tools.exchange.start("prompt", progress.prompt, "repeatable", (answer) =>
+        this.#learn(progress, answer),
+      );
     }
   }
 
@@ -187,7 +201,7 @@ export class Prompts {
     } else if (turnId !== undefined && !progress.isAsking && (!progress.turn || synced)) {
       progress.isAsking = true;
       const params = { session_id: this.#replica.sessionId, turn_id: turnId };
-      this.#exchange.start("turn", params, REPEATABLE, (answer) => this.#askedTurn(progress, answer));
+      this.#tools.exchange.start("turn", params, "repeatable", (answer) => this.#askedTurn(progress, answer));
     }
   }
 

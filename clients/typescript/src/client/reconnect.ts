@@ -23,8 +23,6 @@ export interface Policy {
   readonly wakeMs: number;
   /** How often the clocks are looked at to notice a sleep; never more than a third of a heartbeat. */
   readonly checkMs: number;
-  /** The longest pause that a server may ask for. */
-  readonly goawayLimitMs: number;
 }
 
 export const DEFAULT_POLICY: Policy = {
@@ -35,7 +33,6 @@ export const DEFAULT_POLICY: Policy = {
   probeMs: 5000,
   wakeMs: 700,
   checkMs: 5000,
-  goawayLimitMs: 600_000,
 };
 
 /** A random pause from 0 to a bound that doubles with each attempt, so that clients do not come back together. */
@@ -52,6 +49,8 @@ type Phase = "idle" | "connecting" | "open" | "dropping" | "waiting" | "closed";
 
 /** The heartbeat until a `welcome` names the server's. */
 const HEARTBEAT_MS = 15_000;
+/** The longest pause that a server may ask for. */
+const GOAWAY_LIMIT_MS = 600_000;
 /** A server that names a shorter heartbeat is not believed. */
 const LEAST_HEARTBEAT_MS = 100;
 
@@ -78,10 +77,7 @@ export class Reconnect {
   #probe: { nonce: number; at: number; by: number; quietMs: number } | undefined;
   #returnAt: number | undefined;
 
-  constructor(
-    random: () => number,
-    policy: Policy = DEFAULT_POLICY,
-  ) {
+  constructor(random: () => number, policy: Policy = DEFAULT_POLICY) {
     this.#random = random;
     this.#policy = policy;
   }
@@ -143,7 +139,7 @@ export class Reconnect {
   /** The server drains, and wants to see this client again after a while. */
   goaway(now: number, afterMs: number): void {
     if (this.phase === "open") {
-      this.#returnAt = now + Math.min(afterMs, this.#policy.goawayLimitMs);
+      this.#returnAt = now + Math.min(afterMs, GOAWAY_LIMIT_MS);
     }
   }
 
@@ -157,7 +153,10 @@ export class Reconnect {
     }
     this.#welcomedAt = this.#probe = undefined;
     this.phase = final ? "closed" : "waiting";
-    this.#retryAt = Math.max(now, this.#returnAt ?? now + fullJitter(this.#random, this.#attempt++, this.#policy));
+    this.#retryAt = Math.max(
+      now,
+      this.#returnAt ?? now + fullJitter(this.#random, this.#attempt++, this.#policy),
+    );
     this.#returnAt = undefined;
   }
 
@@ -168,7 +167,7 @@ export class Reconnect {
       return this.#connect(now);
     }
     if (this.phase === "connecting" && now - this.#connectingAt > this.#policy.wakeMs) {
-      return this.#dropAndReturn(now, "the attempt began before the return to the foreground");
+      return this.#dropAndReturn(now, "an attempt from before the sleep");
     }
     return this.phase === "open" ? this.#prove(now, this.#policy.wakeMs) : [];
   }
@@ -192,11 +191,11 @@ export class Reconnect {
     const slept = this.#checkClocks(now, wallMs);
     switch (this.phase) {
       case "connecting":
-        return now >= this.#connectingAt + this.#policy.connectMs
-          ? this.#drop(`the server did not answer within ${this.#policy.connectMs} ms`)
-          : [];
+        return now >= this.#connectingAt + this.#policy.connectMs ? this.#drop("no answer in time") : [];
       case "waiting":
-        return (slept && this.#retryAt < Number.POSITIVE_INFINITY) || now >= this.#retryAt ? this.#connect(now) : [];
+        return (slept && this.#retryAt < Number.POSITIVE_INFINITY) || now >= this.#retryAt
+          ? this.#connect(now)
+          : [];
       case "open":
         return this.#watch(now, slept);
       default:
@@ -213,13 +212,11 @@ export class Reconnect {
     }
     if (this.#probe) {
       // what still comes may have been under way before; only its end says that nothing will follow
-      return now >= (this.#probeEnds() as number)
-        ? this.#dropAndReturn(now, "a ping was not answered after the program slept")
-        : [];
+      return now >= (this.#probeEnds() as number) ? this.#dropAndReturn(now, "no answer after a sleep") : [];
     }
     // compared as the deadline is computed: with now - received, a rounding could put it off without end
     if (now >= this.#receivedAt + 2 * this.#heartbeatMs) {
-      return this.#drop(`nothing was received for two heartbeats (${2 * this.#heartbeatMs} ms)`);
+      return this.#drop("silent for two heartbeats");
     }
     const asks = now >= this.#receivedAt + this.#heartbeatMs && !this.#pinged;
     // it speaks in any case: the server's own ping may wait behind all that a slow link has to carry
@@ -236,7 +233,7 @@ export class Reconnect {
   }
 
   #probeEnds(): number | undefined {
-    const { probe } = this;
+    const probe = this.#probe;
     return probe && Math.min(probe.by, Math.max(probe.at, this.#receivedAt) + probe.quietMs);
   }
 

@@ -1,28 +1,42 @@
 /** A session as an application holds it: the replica, what changes, and what can be asked for (SPEC 7). */
-import type { CancelQueue, Delivery, Method, Params, PendingInteraction, PromptParams, PromptResult, ResultOf, StopResult } from "../protocol/calls.js";
-import { MidstreamError } from "../protocol/errors.js";
+import type {
+  CancelQueue,
+  Delivery,
+  Method,
+  Params,
+  PendingInteraction,
+  PromptParams,
+  PromptResult,
+  ResultOf,
+  StopResult,
+} from "../protocol/calls.js";
+import type { MidstreamError } from "../protocol/errors.js";
 import type { Signal } from "../protocol/frames.js";
-import { DEFAULT_LIMITS } from "../protocol/limits.js";
 import type { Replica } from "../protocol/merge.js";
-import type { ApprovalMode, InteractionPart, InteractionResponse, Message, SessionInfo, Turn, UserPart, Value, ValueMap } from "../protocol/model.js";
+import type {
+  ApprovalMode,
+  InteractionPart,
+  InteractionResponse,
+  Message,
+  SessionInfo,
+  Turn,
+  UserPart,
+  Value,
+  ValueMap,
+} from "../protocol/model.js";
 import { problemIn } from "../protocol/values.js";
 import { sessionClosed } from "./errors.js";
-import { History, type VerifyReport } from "./history.js";
-import type { Mutation } from "./mutations.js";
+import type { CallKind } from "./exchange.js";
+import type { Owner, SessionNews } from "./owner.js";
 import { Prompts } from "./prompts.js";
-import { Fanout, type Stream } from "./streams.js";
+import type { ForkOptions, Given, Made, Requests, Scope } from "./requests.js";
+import type { Kept } from "./store.js";
 import type { SessionState, Subscription, SubscriptionUser, Tools } from "./subscription.js";
-import { TurnHandle, type TurnOwner } from "./turns.js";
-import type { Keeper } from "./store.js";
+import type { TurnHandle, TurnOwner } from "./turns.js";
+import type { VerifyReport } from "./verify.js";
+import { Listeners } from "./waiting.js";
 
-/** What a session asks of its client. */
-export interface Owner {
-  session(sessionId: string, options: { includeInternal: boolean }): Promise<Session>;
-  forget(session: Session): void;
-  newId(kind: string): string;
-  readonly outboxLimit: number;
-}
-
+const CLOSED_HERE = "closed by this client";
 const NO_QUEUE: readonly string[] = [];
 /** How long the store may take before the session goes on without what it has. */
 const STORE_MS = 2000;
@@ -35,37 +49,26 @@ const SAVE_MS = 1000;
  * what was known last. What did not change stays the same object.
  */
 export class Session implements TurnOwner, SubscriptionUser {
-  readonly #subscription: Subscription;
-  readonly #tools: Tools;
-  readonly #keeper: Keeper;
-  readonly #owner: Owner;
   readonly sessionId: string;
   /** Resolves when what the store had of the session is shown. */
   readonly restored: Promise<void>;
-  readonly #signalled = new Fanout<Signal>();
+  readonly #subscription: Subscription;
+  readonly #tools: Tools;
+  readonly #owner: Owner;
+  readonly #replica: Replica;
   readonly #prompts: Prompts;
-  readonly #history: History;
-  readonly #law: Replica;
+  readonly #signals = new Listeners<Signal>();
+  readonly #news = new Listeners<SessionNews>();
   #saving: (() => void) | undefined;
 
-  constructor(
-    subscription: Subscription,
-    tools: Tools,
-    keeper: Keeper,
-    owner: Owner,
-  ) {
+  constructor(subscription: Subscription, tools: Tools, owner: Owner) {
     this.#subscription = subscription;
     this.#tools = tools;
-    this.#keeper = keeper;
     this.#owner = owner;
-    const { replica } = subscription;
-    this.#law = replica.law;
-    this.sessionId = this.#law.sessionId;
-    const { exchange } = tools;
-    const later = (ms: number, callback: () => void) => tools.timers.later(ms, callback);
-    const notify = () => subscription.changed.notify();
-    this.#prompts = new Prompts(this.#law, exchange, keeper, later, notify, owner.outboxLimit);
-    this.#history = new History(replica, exchange, () => this.untilLive(exchange.timeoutMs), notify);
+    const { replica, changed } = subscription;
+    this.#replica = replica;
+    this.sessionId = replica.sessionId;
+    this.#prompts = new Prompts(replica, tools, this, { ...owner, onChange: () => changed.notify() });
     subscription.user = this;
     this.restored = this.#restore();
   }
@@ -86,32 +89,37 @@ export class Session implements TurnOwner, SubscriptionUser {
   }
 
   get includeInternal(): boolean {
-    return this.#law.includeInternal;
+    return this.#replica.includeInternal;
   }
 
   /** The messages of the window, whole, ascending: the same list until something changes. */
   get messages(): readonly Message[] {
-    return this.#law.messages();
+    return this.#replica.messages();
+  }
+
+  /** One message, whole; undefined where it is not among `messages`. */
+  message(messageId: string): Message | undefined {
+    return this.#replica.message(messageId);
   }
 
   /** Whether there are messages before the first of `messages`; see `loadEarlier`. */
   get hasEarlier(): boolean {
-    return this.#law.hasMore;
+    return this.#replica.hasMore;
   }
 
   /** The session's own state: title, metadata, counts; undefined before anything was known of it. */
   get info(): SessionInfo | undefined {
-    return this.#law.session;
+    return this.#replica.session;
   }
 
   /** The turn that runs now. */
   get turn(): Turn | undefined {
-    return this.#law.runningTurn;
+    return this.#replica.runningTurn;
   }
 
   /** The known turns by id: those of the messages, and the newest 32. */
   get turns(): ReadonlyMap<string, Turn> {
-    return this.#law.turns;
+    return this.#replica.turns;
   }
 
   /** The ids of accepted input that is not in a message yet, in order. */
@@ -126,12 +134,12 @@ export class Session implements TurnOwner, SubscriptionUser {
 
   /** The version of the session that the replica shows. */
   get version(): number {
-    return this.#law.version;
+    return this.#replica.version;
   }
 
   /** How far the replica has come; undefined before the first sync. */
   get cursor() {
-    return this.#law.cursor();
+    return this.#replica.cursor();
   }
 
   /** Call back after each change of anything that is read here; the returned function ends that. */
@@ -139,23 +147,14 @@ export class Session implements TurnOwner, SubscriptionUser {
     return this.#subscription.changed.listen(listener);
   }
 
-  /**
-   * All that changes from now on, to read with `for await`. At most `limit` mutations wait: a slower reader
-   * gets one of variant `reset` in their place, and reads `messages` again; so after a sync that replaced
-   * the replica, and after a clear. It ends when the session closes, with its error if any.
-   */
-  mutations(limit?: number): Stream<Mutation> {
-    return this.#subscription.replica.mutations(limit);
+  /** Call back after each frame that changed something; `mutations` tells what it was. */
+  onChanges(listener: (news: SessionNews) => void): () => void {
+    return this.#news.listen(listener);
   }
 
-  /** The states from now on; a slow reader misses the oldest. */
-  states(): Stream<SessionState> {
-    return this.#subscription.states.reader();
-  }
-
-  /** The signals (typing, presence) from now on; a slow reader misses the oldest. */
-  signals(): Stream<Signal> {
-    return this.#signalled.reader();
+  /** Call back with each signal (typing, presence). */
+  onSignal(listener: (signal: Signal) => void): () => void {
+    return this.#signals.listen(listener);
   }
 
   /**
@@ -170,26 +169,26 @@ export class Session implements TurnOwner, SubscriptionUser {
     content: string | readonly UserPart[],
     options: { readonly messageId?: string; readonly delivery?: Delivery } = {},
   ): Promise<TurnHandle> {
-    const parts: readonly UserPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-    const { messageId = this.#owner.newId("msg"), delivery = "auto" } = options;
+    const parts: readonly UserPart[] =
+      typeof content === "string" ? [{ type: "text", text: content }] : content;
+    const { messageId = this.#tools.newId("msg"), delivery = "auto" } = options;
     const prompt = { session_id: this.sessionId, message_id: messageId, parts, delivery };
-    const problem = problemIn(prompt, DEFAULT_LIMITS.nesting - 1);
+    const problem = problemIn(prompt);
     if (problem) {
       throw problem;
     }
     await this.restored; // what was written before a reload goes first
     this.#checkOpen();
     const progress = this.#prompts.add(prompt);
-    const kept = this.#keeper.keepPrompt(prompt, this.#tools.environment.wallMs());
+    const kept = this.#owner.keeper?.keepPrompt(prompt, this.#tools.environment.wallMs());
     this.#prompts.pump();
     await kept;
-    return new TurnHandle(progress, this);
+    return progress;
   }
 
   /** The handle of a prompt that is followed: one of `pending`, say, that was written before a reload. */
   handle(messageId: string): TurnHandle | undefined {
-    const progress = this.#prompts.progress(messageId);
-    return progress && new TurnHandle(progress, this);
+    return this.#prompts.progress(messageId);
   }
 
   /**
@@ -198,22 +197,26 @@ export class Session implements TurnOwner, SubscriptionUser {
    */
   stop(turnId = "current", cancelQueue: CancelQueue = "own"): Promise<StopResult> {
     const turn_id = turnId === "current" && this.state !== "live" ? (this.turn?.turn_id ?? turnId) : turnId;
-    return this.#ask("stop", { turn_id, cancel_queue: cancelQueue }, turn_id !== "current");
+    return this.#ask(
+      "stop",
+      { turn_id, cancel_queue: cancelQueue },
+      turn_id === "current" ? "once" : "repeatable",
+    );
   }
 
   /** Take a queued prompt back, and return where it is now: one that a turn has stays there. */
   async cancelInput(message_id: string): Promise<PromptResult> {
-    return this.#prompts.withdraw(message_id) ?? this.#ask("cancel_input", { message_id }, true);
+    return this.#prompts.withdraw(message_id) ?? this.#ask("cancel_input", { message_id }, "repeatable");
   }
 
   /** What waits for a person's answer, in order of appearance. */
-  async interactions(): Promise<readonly PendingInteraction[]> {
-    return (await this.#ask("interactions", {}, true)).items;
+  interactions(): Promise<readonly PendingInteraction[]> {
+    return this.#request("interactions");
   }
 
   /** Answer an interaction; the first answer wins. @throws MidstreamError `interaction_closed`, `invalid` */
   async respond(interaction_id: string, response: InteractionResponse): Promise<InteractionPart> {
-    return (await this.#ask("respond", { interaction_id, response }, true)).interaction;
+    return (await this.#ask("respond", { interaction_id, response }, "repeatable")).interaction;
   }
 
   approve(interactionId: string, reason?: string): Promise<InteractionPart> {
@@ -235,53 +238,52 @@ export class Session implements TurnOwner, SubscriptionUser {
 
   /** Extend `messages` backwards by up to `limit` (1 to 200); false where there were none. */
   loadEarlier(limit = 50): Promise<boolean> {
-    return this.#history.loadEarlier(limit);
+    return this.#request("loadEarlier", limit, () => {
+      this.#news.notify("loaded");
+      this.#subscription.changed.notify();
+    });
   }
 
   /** Compare the replica with the server by digests, each page of 200 at one and the same version. */
-  verify(): Promise<VerifyReport> {
-    return this.#history.verify();
+  async verify(): Promise<VerifyReport> {
+    const { verify } = await import("./verify.js");
+    return verify(this.#scope());
   }
 
   /** Copy the session up to and with a message, or as a whole, and return the copy, synced. */
-  async fork(
-    options: { readonly messageId?: string; readonly sessionId?: string; readonly title?: string } = {},
-  ): Promise<Session> {
-    const { messageId: message_id, sessionId: new_session_id, title } = options;
-    const params = { message_id, new_session_id, key: this.#owner.newId("key"), title };
-    const made = await this.#ask("sessions.fork", params, true);
-    return this.#owner.session(made.session.session_id, { includeInternal: this.includeInternal });
+  async fork(options: ForkOptions = {}): Promise<Session> {
+    return this.#owner.copy(await this.#request("fork", this.#tools.newId("key"), options));
   }
 
   /** Replace the title (null removes it), the metadata, or both. */
   update(changes: { readonly title?: string | null; readonly metadata?: ValueMap }): Promise<SessionInfo> {
-    return this.#change("sessions.update", changes);
+    return this.#request("change", "sessions.update", changes);
   }
 
   /** Remove all messages. Refused while a turn runs. */
   clear(): Promise<SessionInfo> {
-    return this.#change("sessions.clear", {});
+    return this.#request("change", "sessions.clear", {});
   }
 
   /** Archive the session, or take it back. Refused while a turn runs. */
   archive(archived = true): Promise<SessionInfo> {
-    return this.#change("sessions.archive", { archived });
+    return this.#request("change", "sessions.archive", { archived });
   }
 
   /** Let approvals be asked for (`ask`), or be given at once (`always-allow`), waiting ones too. */
   setApprovalMode(approval_mode: ApprovalMode): Promise<SessionInfo> {
-    return this.#change("sessions.approval_mode", { approval_mode });
+    return this.#request("change", "sessions.approval_mode", { approval_mode });
   }
 
   /** Delete the session for everybody, for good; it closes here too. */
   async delete(): Promise<void> {
-    await this.#ask("sessions.delete", {}, false);
+    await this.#request("tell", "sessions.delete", {});
     this.#subscription.close(sessionClosed(this.sessionId, "deleted"));
   }
 
   /** Tell the session's other readers something that is not kept; never repeated. */
-  async signal(name: string, data: Value = null): Promise<void> {
-    await this.#ask("signal", { name, data }, false);
+  signal(name: string, data: Value = null): Promise<void> {
+    return this.#request("tell", "signal", { name, data });
   }
 
   /** Stop following the session, for all who share this object. It goes on at the server. */
@@ -292,87 +294,99 @@ export class Session implements TurnOwner, SubscriptionUser {
 
   /** Wait until `condition()` is true; it is asked now, and after each change. */
   until(condition: () => unknown, timeoutMs?: number): Promise<void> {
-    return this.#wait(condition, "What was waited for", timeoutMs);
+    return this.#wait(condition, "It", timeoutMs);
   }
 
   /** Wait until the replica is equal to the server. */
   untilLive(timeoutMs?: number): Promise<void> {
-    return this.#wait(() => this.state === "live", `The sync of session ${this.sessionId}`, timeoutMs);
+    return this.#wait(() => this.state === "live", "The sync", timeoutMs);
   }
 
   /** Store the replica now: the program may end at any moment. */
   save(): void {
     this.#saving?.();
     this.#saving = undefined;
-    if (this.#law.stage === "live") {
-      void this.#keeper.keepReplica((most) => this.#law.save(most));
+    if (this.#replica.stage === "live") {
+      this.#owner.keeper?.keepReplica((most) => this.#replica.save(most));
     }
   }
 
   onNews(synced: boolean): void {
     this.#prompts.settle(this.state === "live", synced);
-    this.#saving ??= this.#tools.timers.later(SAVE_MS, () => this.save());
+    if (this.#owner.keeper) {
+      this.#saving ??= this.#tools.timers.later(SAVE_MS, () => this.save());
+    }
   }
 
-  onSignal(signal: Signal): void {
-    this.#signalled.publish(signal);
+  onApplied(news: SessionNews): void {
+    this.#news.notify(news);
+  }
+
+  onSignalled(signal: Signal): void {
+    this.#signals.notify(signal);
   }
 
   onClosed(error: MidstreamError | undefined): void {
     this.#saving?.();
-    const isGone = error?.code === "not_found" || ["deleted", "forbidden"].includes(String(error?.details.reason));
-    if (isGone) {
-      this.#keeper.forget(this.pending);
+    if (error?.code === "not_found" || ["deleted", "forbidden"].includes(error?.details.reason as string)) {
+      this.#owner.keeper?.forget(this.pending);
     }
-    this.#prompts.close(error ?? sessionClosed(this.sessionId, "closed by this client"));
-    this.#signalled.end(error);
-    this.#owner.forget(this);
+    this.#prompts.close(error ?? sessionClosed(this.sessionId, CLOSED_HERE));
+    this.#news.notify("closed");
+    this.#owner.onClosed();
   }
 
   /** Show what the store has of the session, then let it be brought up to date. */
   async #restore(): Promise<void> {
     const { timers } = this.#tools;
-    let cancel: (() => void) | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      cancel = timers.later(STORE_MS, () => resolve(undefined));
-    });
-    const kept = await Promise.race([this.#keeper.load(), late]);
-    cancel?.();
-    if (this.state === "closed") {
-      return;
+    let kept: Kept | undefined;
+    if (this.#owner.keeper) {
+      let cancel: (() => void) | undefined;
+      const late = new Promise<undefined>((resolve) => {
+        cancel = timers.later(STORE_MS, () => resolve(undefined));
+      });
+      kept = await Promise.race([this.#owner.keeper.load(), late]);
+      cancel?.();
     }
     timers.run(() => {
-      if (kept?.replica) {
-        this.#law.restore(kept.replica);
+      if (this.state !== "closed") {
+        if (kept?.replica) {
+          this.#replica.restore(kept.replica);
+        }
+        for (const prompt of kept?.prompts ?? []) {
+          this.#prompts.add(prompt);
+        }
+        this.#subscription.ready();
+        this.#prompts.pump();
       }
-      for (const prompt of kept?.prompts ?? []) {
-        this.#prompts.add(prompt);
-      }
-      this.#subscription.ready();
-      this.#prompts.pump();
     });
   }
 
   #decide(id: string, decision: "approved" | "denied", reason?: string): Promise<InteractionPart> {
-    return this.respond(id, { kind: "approval", decision, ...(reason === undefined ? {} : { reason }) });
+    return this.respond(id, { kind: "approval", decision, reason });
   }
 
-  // not repeated: it would undo what somebody else did in between
-  async #change<M extends "sessions.update" | "sessions.clear" | "sessions.archive" | "sessions.approval_mode">(
-    method: M,
-    params: Omit<Params<M>, "session_id">,
-  ): Promise<SessionInfo> {
-    return (await this.#ask(method, params, false)).session;
+  /** Make a request that is seldom made, and needs a connection anyway: how is loaded then. */
+  async #request<N extends keyof Requests>(name: N, ...given: Given<N>): Made<N> {
+    this.#checkOpen();
+    const requests = await import("./requests.js");
+    const make = requests[name] as unknown as (scope: Scope, ...given: Given<N>) => Made<N>;
+    return make(this.#scope(), ...given);
+  }
+
+  #scope(): Scope {
+    const { exchange } = this.#tools;
+    return { replica: this.#replica, exchange, ready: () => this.untilLive(exchange.timeoutMs) };
   }
 
   async #ask<M extends Method>(
     method: M,
     params: Omit<Params<M>, "session_id">,
-    isRepeatable: boolean,
+    kind: CallKind,
   ): Promise<ResultOf<M>> {
     this.#checkOpen();
     const whole = { session_id: this.sessionId, ...params } as unknown as Params<M>;
-    return this.#tools.exchange.ask(method, whole, isRepeatable);
+    return this.#tools.exchange.ask(method, whole, kind);
   }
 
   #wait(condition: () => unknown, what: string, timeoutMs: number | undefined): Promise<void> {
@@ -389,7 +403,7 @@ export class Session implements TurnOwner, SubscriptionUser {
 
   #checkOpen(): void {
     if (this.state === "closed") {
-      throw this.error ?? sessionClosed(this.sessionId, "closed by this client");
+      throw this.error ?? sessionClosed(this.sessionId, CLOSED_HERE);
     }
   }
 }

@@ -6,15 +6,13 @@
  */
 import type { Params } from "../protocol/calls.js";
 import type { MidstreamError } from "../protocol/errors.js";
-import type { Closed, SessionFrame, Signal } from "../protocol/frames.js";
+import type { Closed, Delta, SessionFrame, Signal } from "../protocol/frames.js";
+import type { Replica } from "../protocol/merge.js";
 import type { Outcome } from "../protocol/outcomes.js";
-import { type Answer, isError } from "./calls.js";
 import type { Environment } from "./environment.js";
 import { sessionClosed } from "./errors.js";
-import type { Exchange } from "./exchange.js";
+import { type Answer, type Exchange, isError } from "./exchange.js";
 import { fullJitter } from "./reconnect.js";
-import type { SessionReplica } from "./replica.js";
-import { Fanout } from "./streams.js";
 import type { Timers } from "./timers.js";
 import { Changes } from "./waiting.js";
 
@@ -25,18 +23,15 @@ const SECOND_GAP_MS = 60_000;
 /** So many troubles in a row are met at once; further ones after growing pauses. */
 const PATIENCE = 2;
 
-/** Who brings frames to subscriptions: by the channel that the answer to `subscribe` named. */
-export interface Router {
-  listen(channel: number, subscription: Subscription): void;
-  mute(subscription: Subscription): void;
-}
-
 /** What all subscriptions of a client share. */
 export interface Tools {
   readonly exchange: Exchange;
   readonly timers: Timers;
-  readonly router: Router;
+  /** Who gets the frames of a channel, which the answer to `subscribe` named. */
+  readonly router: Map<number, Subscription>;
   readonly environment: Environment;
+  /** Make a random id. */
+  newId(kind: string): string;
 }
 
 /** What a session is subscribed with. */
@@ -45,8 +40,6 @@ export interface Wish {
   readonly limit: number;
   /** Syncs at this pace instead of every frame. */
   readonly paceMs: number | undefined;
-  /** Messages that a replica may grow to; past it, it begins anew with the newest, between turns. */
-  readonly maxMessages: number;
   /** How to create the session where there is none. */
   readonly create: Params<"sessions.create"> | undefined;
 }
@@ -55,7 +48,9 @@ export interface Wish {
 export interface SubscriptionUser {
   /** After a sync (true), and after a change that is more than text (false). */
   onNews(synced: boolean): void;
-  onSignal(signal: Signal): void;
+  /** After each frame that was applied: a delta, what else changed, or everything. */
+  onApplied(news: Delta | "changed" | "reset"): void;
+  onSignalled(signal: Signal): void;
   /** Called once; `error` is undefined where this client closed it. */
   onClosed(error: MidstreamError | undefined): void;
 }
@@ -68,7 +63,6 @@ export class Subscription {
   error: MidstreamError | undefined;
   /** Told of every frame and every state. */
   readonly changed: Changes;
-  readonly states = new Fanout<SessionState>();
   user: SubscriptionUser | undefined;
   readonly #sessionId: string;
   #create: Wish["create"];
@@ -78,18 +72,18 @@ export class Subscription {
   #generation = 0;
   #cancelRetry: (() => void) | undefined;
   #gapAt = Number.NEGATIVE_INFINITY;
-  #beganWith = 0;
   #troubles = 0;
+  #channel = -1;
   #troubledAt = 0;
 
   constructor(
-    readonly replica: SessionReplica,
+    readonly replica: Replica,
     tools: Tools,
     wish: Wish,
   ) {
     this.#tools = tools;
     this.#wish = wish;
-    this.#sessionId = replica.law.sessionId;
+    this.#sessionId = replica.sessionId;
     this.#create = wish.create;
     this.changed = new Changes((ms, callback) => tools.timers.later(ms, callback));
   }
@@ -119,21 +113,12 @@ export class Subscription {
   }
 
   /** Take a frame of this subscription. */
-  frame(frame: SessionFrame): void {
-    const outcome = this.replica.apply(frame);
-    if (outcome.kind === "gap" || outcome.kind === "restart") {
-      this.#gap(outcome.kind);
-    } else if (frame.tag === "sync" || isNews(outcome)) {
-      this.#news(frame.tag === "sync");
-    }
-    if (outcome.kind !== "ignored") {
-      this.changed.notify();
-    }
-  }
-
-  /** The server ended the subscription. */
-  ended(frame: Closed): void {
-    if (frame.retryable) {
+  take(frame: SessionFrame | Closed | Signal): void {
+    if (frame.tag === "signal") {
+      this.user?.onSignalled(frame);
+    } else if (frame.tag !== "closed") {
+      this.#applied(this.replica.apply(frame), frame);
+    } else if (frame.retryable) {
       this.#trouble(false);
     } else {
       this.close(sessionClosed(this.#sessionId, frame.code));
@@ -147,20 +132,18 @@ export class Subscription {
     }
     if ((this.state === "live" || this.state === "syncing") && !error) {
       const params = { session_id: this.#sessionId };
-      this.#tools.exchange.start("unsubscribe", params, { repeatable: false }, () => undefined);
+      this.#tools.exchange.start("unsubscribe", params, "once", () => undefined);
     }
     this.#beginAnew();
     this.error = error;
     this.#enter("closed");
-    this.states.end();
-    this.replica.end(error);
     this.user?.onClosed(error);
   }
 
   /** Let nothing that is under way have an effect any more: no frame, no answer, no retry. */
   #beginAnew(): void {
     this.#generation++;
-    this.#tools.router.mute(this);
+    this.#tools.router.delete(this.#channel);
     this.#cancelRetry?.();
     this.#cancelRetry = undefined;
   }
@@ -169,16 +152,16 @@ export class Subscription {
     // from here to the answer, the session's frames belong to the subscription that ends
     this.#beginAnew();
     this.#enter("syncing");
-    const { generation } = this;
-    const { law } = this.replica;
+    const generation = this.#generation;
+    const { replica } = this;
     const params = {
       session_id: this.#sessionId,
-      cursor: isWhole ? undefined : law.cursor(),
+      cursor: isWhole ? undefined : replica.cursor(),
       limit: Math.min(this.#wish.limit, this.#tools.exchange.limits.page_messages),
-      include_internal: law.includeInternal,
+      include_internal: replica.includeInternal,
       pace_ms: this.#wish.paceMs,
     };
-    this.#tools.exchange.start("subscribe", params, { repeatable: false, urgent: true }, (answer) => {
+    this.#tools.exchange.start("subscribe", params, "urgent", (answer) => {
       if (generation === this.#generation) {
         this.#answered(answer);
       }
@@ -187,17 +170,13 @@ export class Subscription {
 
   #answered(answer: Answer<"subscribe">): void {
     if (!isError(answer)) {
-      this.#tools.router.listen(answer.channel, this);
+      this.#channel = answer.channel;
+      this.#tools.router.set(answer.channel, this);
       const outcome = this.replica.applySync(answer.sync);
-      if (answer.sync.mode === "reset") {
-        this.#beganWith = this.replica.held;
-      }
-      if (outcome.kind === "gap" || outcome.kind === "restart") {
-        this.#gap(outcome.kind);
-      } else {
+      if (outcome !== "gap" && outcome !== "restart") {
         this.#enter("live");
-        this.#news(true);
       }
+      this.#applied(outcome);
     } else if (answer.code === "connection_lost") {
       // the next connection subscribes anew
     } else if (answer.code === "not_found" && this.#create) {
@@ -212,7 +191,7 @@ export class Subscription {
   #createIt(params: Params<"sessions.create">): void {
     this.#create = undefined;
     this.#isCreating = true;
-    this.#tools.exchange.start("sessions.create", params, { repeatable: true, urgent: true }, (answer) => {
+    this.#tools.exchange.start("sessions.create", params, "repeatable", (answer) => {
       this.#isCreating = false;
       if (this.state === "closed") {
         return;
@@ -225,11 +204,26 @@ export class Subscription {
     });
   }
 
-  #gap(kind: "gap" | "restart"): void {
-    const now = this.#tools.environment.now();
-    const isSecond = now - this.#gapAt < SECOND_GAP_MS;
-    this.#gapAt = now;
-    this.#trouble(isSecond || kind === "restart");
+  /** Take what came of a frame, or of the answer to `subscribe`. */
+  #applied(outcome: Outcome, frame?: SessionFrame): void {
+    if (outcome === "gap" || outcome === "restart") {
+      const now = this.#tools.environment.now();
+      const isSecond = now - this.#gapAt < SECOND_GAP_MS;
+      this.#gapAt = now;
+      this.#trouble(isSecond || outcome === "restart");
+      return;
+    }
+    const isDelta = frame?.tag === "d";
+    const isSync = !frame || frame.tag === "sync";
+    if (outcome !== "ignored") {
+      this.user?.onApplied(isDelta ? frame : outcome === "reset" ? outcome : "changed");
+    }
+    if (isSync || (outcome !== "ignored" && !isDelta)) {
+      this.user?.onNews(isSync);
+    }
+    if (outcome !== "ignored") {
+      this.changed.notify();
+    }
   }
 
   /** Subscribe again: at once, or later where that did not help just now. */
@@ -248,27 +242,8 @@ export class Subscription {
     this.#cancelRetry = timers.later(pause, () => this.#subscribe(isWhole));
   }
 
-  #news(synced: boolean): void {
-    this.user?.onNews(synced);
-    const { session } = this.replica.law;
-    // what a reset gave is no growth: it would give the same again, without end
-    const isTooMany = this.replica.held > Math.max(this.#wish.maxMessages, 2 * this.#beganWith);
-    if (this.state === "live" && session && session.running_turn_id === undefined && isTooMany) {
-      this.#subscribe(true);
-    }
-  }
-
   #enter(state: SessionState): void {
-    if (state !== this.state) {
-      this.state = state;
-      this.states.publish(state);
-    }
+    this.state = state;
     this.changed.notify();
   }
 }
-
-/** Whether more than text changed; asked for every frame, so it looks at no more than it must. */
-const isNews = (outcome: Outcome): boolean =>
-  outcome.kind === "applied" &&
-  outcome.changes.length > 0 &&
-  !(outcome.changes.length === 1 && outcome.changes[0]?.kind === "appended");

@@ -7,10 +7,7 @@ export class Timers {
   readonly #waiting = new Set<() => void>();
 
   /** `onFailure` is told what a callback throws. */
-  constructor(
-    environment: Environment,
-    onFailure: (error: unknown) => void,
-  ) {
+  constructor(environment: Environment, onFailure: (error: unknown) => void) {
     this.#environment = environment;
     this.#onFailure = onFailure;
   }

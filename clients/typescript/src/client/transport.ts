@@ -10,7 +10,6 @@ import { comesBack } from "./reconnect.js";
 
 /** Bytes of a frame from the server, chunks joined: one message may have 32 MiB, a sync several. */
 export const MAX_FRAME_BYTES = 256 * 1024 * 1024;
-const VERSION_MISMATCH = 4503;
 const UNAUTHORIZED = 4504;
 
 /** How a connection ended; `final` is the reason never to try again as things are. */
@@ -47,12 +46,7 @@ export class Transport {
   #problem = "";
   #isOver = false;
 
-  constructor(
-    socket: Socket,
-    codec: Codec,
-    maxFrameBytes: number,
-    user: TransportUser,
-  ) {
+  constructor(socket: Socket, codec: Codec, maxFrameBytes: number, user: TransportUser) {
     this.#socket = socket;
     this.#codec = codec;
     this.#user = user;
@@ -103,7 +97,7 @@ export class Transport {
       }
       // what is too long now is too long the next time; anything else may be a passing fault
       const final = error.code === "limit_exceeded" ? { final: error } : { isUnreadable: true };
-      this.#over({ why: `the server sent what cannot be read: ${error.message}`, ...final });
+      this.#over({ why: `unreadable: ${error.message}`, ...final });
       return;
     }
     this.#user.received(frame);
@@ -118,7 +112,7 @@ export class Transport {
       return;
     }
     this.#isOver = true;
-    const { socket } = this;
+    const socket = this.#socket;
     // a socket of ws throws what nobody listens to
     socket.onerror = () => undefined;
     socket.onopen = socket.onmessage = socket.onclose = null;
@@ -132,6 +126,5 @@ function ending({ code = 1006, reason = "" }: CloseEvent, problem: string): Link
     return { why: `the connection ended (${[code, reason, problem].filter(Boolean).join(", ")})` };
   }
   const rejected = connectionRejected(code, reason);
-  const final = code === VERSION_MISMATCH ? incompatibleServer(`The server does not speak version 1: ${reason}.`) : rejected;
-  return { why: rejected.message, final, isUnauthorized: code === UNAUTHORIZED };
+  return { why: rejected.message, final: rejected, isUnauthorized: code === UNAUTHORIZED };
 }

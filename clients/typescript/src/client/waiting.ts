@@ -9,26 +9,31 @@ export interface Wait {
   problem(): string | undefined;
 }
 
-/** Who wants to know when one thing changes. */
-export class Changes {
+/** Who wants to be told something. */
+export class Listeners<T> {
+  readonly #all = new Set<(told: T) => void>();
+
+  /** Call back each time; the returned function ends that. */
+  listen(listener: (told: T) => void): () => void {
+    const own = (told: T) => listener(told); // the same listener may be given twice
+    this.#all.add(own);
+    return () => this.#all.delete(own);
+  }
+
+  notify(told: T): void {
+    for (const listener of [...this.#all]) {
+      listener(told);
+    }
+  }
+}
+
+/** Who wants to know when one thing changes, or waits for it. */
+export class Changes extends Listeners<void> {
   readonly #later: Environment["later"];
-  readonly #listeners = new Set<() => void>();
 
   constructor(later: Environment["later"]) {
+    super();
     this.#later = later;
-  }
-
-  /** Call back after each change; the returned function ends that. */
-  listen(listener: () => void): () => void {
-    const own = () => listener(); // the same listener may be given twice
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
-  }
-
-  notify(): void {
-    for (const listener of [...this.#listeners]) {
-      listener();
-    }
   }
 
   /**

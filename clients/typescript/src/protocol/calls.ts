@@ -1,8 +1,7 @@
 /** The calls that a client makes, and how their results are read (SPEC 7). */
-import { invalid } from "./errors.js";
-import { type SyncPayload, syncPayload } from "./frames.js";
+import type { SyncPayload } from "./frames.js";
 import type { InteractionPart, InteractionResponse, Message, SessionInfo, Turn, UserPart } from "./model.js";
-import { count, flag, list, maybe, message, nullable, part, type Reader, session, struct, text, turn, word } from "./schema.js";
+import { checkMap } from "./schema.js";
 
 /** How far a replica has come. */
 export interface Cursor {
@@ -81,11 +80,19 @@ interface OfSession {
 /** Each method: its params and its result. */
 export interface Calls {
   subscribe: [
-    OfSession & { cursor?: Cursor | undefined; limit: number; include_internal: boolean; pace_ms?: number | undefined },
+    OfSession & {
+      cursor?: Cursor | undefined;
+      limit: number;
+      include_internal: boolean;
+      pace_ms?: number | undefined;
+    },
     SubscribeResult,
   ];
   unsubscribe: [OfSession, object];
-  messages: [OfSession & { limit: number; before_sequence?: number | undefined; include_internal: boolean }, Page];
+  messages: [
+    OfSession & { limit: number; before_sequence?: number | undefined; include_internal: boolean },
+    Page,
+  ];
   turn: [OfSession & { turn_id?: string }, { readonly turn: Turn | null }];
   prompt: [PromptParams, PromptResult];
   stop: [OfSession & { turn_id: string; cancel_queue: CancelQueue }, StopResult];
@@ -95,20 +102,39 @@ export interface Calls {
   ];
   interactions: [OfSession, { readonly items: readonly PendingInteraction[] }];
   cancel_input: [OfSession & { message_id: string }, PromptResult];
-  verify: [OfSession & { from_sequence: number; to_sequence: number; include_internal: boolean }, VerifyResult];
+  verify: [
+    OfSession & { from_sequence: number; to_sequence: number; include_internal: boolean },
+    VerifyResult,
+  ];
   signal: [OfSession & { name: string; data: unknown }, object];
-  "sessions.create": [{ session_id?: string | undefined; key: string; title?: string | undefined; metadata?: object | undefined }, SessionResult];
+  "sessions.create": [
+    {
+      session_id?: string | undefined;
+      key: string;
+      title?: string | undefined;
+      metadata?: object | undefined;
+    },
+    SessionResult,
+  ];
   "sessions.get": [OfSession, SessionResult];
   "sessions.list": [
     { limit: number; after?: string | undefined; archived: boolean },
     { readonly items: readonly SessionInfo[]; readonly next_after?: string },
   ];
-  "sessions.update": [OfSession & { title?: string | null | undefined; metadata?: object | undefined }, SessionResult];
+  "sessions.update": [
+    OfSession & { title?: string | null | undefined; metadata?: object | undefined },
+    SessionResult,
+  ];
   "sessions.clear": [OfSession, SessionResult];
   "sessions.archive": [OfSession & { archived: boolean }, SessionResult];
   "sessions.approval_mode": [OfSession & { approval_mode: string }, SessionResult];
   "sessions.fork": [
-    OfSession & { message_id?: string | undefined; new_session_id?: string | undefined; key: string; title?: string | undefined },
+    OfSession & {
+      message_id?: string | undefined;
+      new_session_id?: string | undefined;
+      key: string;
+      title?: string | undefined;
+    },
     SessionResult,
   ];
   "sessions.delete": [OfSession, object];
@@ -118,76 +144,21 @@ export type Method = keyof Calls;
 export type Params<M extends Method> = Calls[M][0];
 export type ResultOf<M extends Method> = Calls[M][1];
 
-const interaction: Reader<InteractionPart> = (given, path) => {
-  const read = part(given, path);
-  if (read.type !== "interaction") {
-    throw invalid(path, "must be an interaction");
-  }
-  return read;
+const PROMPT = "state:started|queued|absorbed|cancelled message_id turn_id? position?:count";
+
+/** What a client goes by in the results; what it only hands on is not looked at. */
+const RESULTS: { readonly [M in Method]?: string } = {
+  subscribe: "channel:count sync:Sync",
+  messages:
+    "items:Message[] start_sequence?:count before_sequence?:count has_more:flag include_internal:flag turns:Turn[] " +
+    "epoch version:count",
+  turn: "turn:Turn~",
+  prompt: PROMPT,
+  cancel_input: PROMPT,
 };
 
-const promptResult = struct<PromptResult>({
-  state: word("started", "queued", "absorbed", "cancelled"),
-  message_id: text,
-  turn_id: maybe(text),
-  position: maybe(count),
-});
-const sessionResult = struct<SessionResult>({ session, epoch: text, version: count });
-const empty = struct<object>({});
-const digest: Reader<readonly [number, number, string]> = (given, path) => {
-  const [sequence, revision, digits]: readonly unknown[] = Array.isArray(given) ? given : [];
-  return [count(sequence, path), count(revision, path), text(digits, path)];
-};
-
-/** How the result of each method is read. */
-export const RESULTS: { readonly [M in Method]: Reader<ResultOf<M>> } = {
-  subscribe: struct<SubscribeResult>({ channel: count, sync: syncPayload }),
-  unsubscribe: empty,
-  messages: struct<Page>({
-    items: list(message),
-    total: count,
-    start_sequence: maybe(count),
-    end_sequence: maybe(count),
-    next_before_sequence: maybe(count),
-    has_more: flag,
-    include_internal: flag,
-    before_sequence: maybe(count),
-    turns: list(turn),
-    epoch: text,
-    version: count,
-  }),
-  turn: struct<{ readonly turn: Turn | null }>({ turn: nullable(turn) }),
-  prompt: promptResult,
-  stop: struct<StopResult>({
-    stopped: flag,
-    turn_id: maybe(text),
-    cancelled: list(text),
-    reason: word("stopped", "idle"),
-  }),
-  respond: struct<{ readonly interaction: InteractionPart }>({ interaction }),
-  interactions: struct<{ readonly items: readonly PendingInteraction[] }>({
-    items: list(
-      struct<PendingInteraction>({
-        message_id: text,
-        message_sequence: count,
-        turn_id: maybe(text),
-        interaction,
-      }),
-    ),
-  }),
-  cancel_input: promptResult,
-  verify: struct<VerifyResult>({ version: count, epoch: text, digests: list(digest) }),
-  signal: empty,
-  "sessions.create": sessionResult,
-  "sessions.get": sessionResult,
-  "sessions.list": struct<{ readonly items: readonly SessionInfo[]; readonly next_after?: string }>({
-    items: list(session),
-    next_after: maybe(text),
-  }),
-  "sessions.update": sessionResult,
-  "sessions.clear": sessionResult,
-  "sessions.archive": sessionResult,
-  "sessions.approval_mode": sessionResult,
-  "sessions.fork": sessionResult,
-  "sessions.delete": empty,
-};
+/** Read the result of a call. @throws MidstreamError `invalid`, with the path of what is wrong */
+export function readResult<M extends Method>(method: M, result: unknown): ResultOf<M> {
+  checkMap(RESULTS[method] ?? "map", result);
+  return result as ResultOf<M>;
+}

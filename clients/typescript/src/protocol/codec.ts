@@ -12,29 +12,32 @@ export interface Codec {
   decode(data: Payload): unknown;
 }
 
-const decoding =
-  <T extends Payload>(read: (data: T) => unknown, isMine: (data: Payload) => data is T) =>
-  (data: Payload): unknown => {
-    if (!isMine(data)) {
-      throw malformed("it came as the other kind of WebSocket message");
-    }
-    try {
-      return read(data);
-    } catch (error) {
-      throw malformed(error instanceof Error ? error.message : String(error));
-    }
+function codec<T extends Payload>(
+  name: Codec["name"],
+  encode: (value: unknown) => T,
+  decode: (data: T) => unknown,
+): Codec {
+  const kind = name === "json" ? "string" : "object";
+  return {
+    name,
+    subprotocol: `midstream.v1.${name}`,
+    encode,
+    decode(data) {
+      try {
+        return decode(typeof data === kind ? (data as T) : wrongKind());
+      } catch (error) {
+        throw malformed(String(error));
+      }
+    },
   };
+}
 
-const isText = (data: Payload): data is string => typeof data === "string";
-const isBytes = (data: Payload): data is Uint8Array => typeof data !== "string";
+const wrongKind = (): never => {
+  throw new TypeError("the other kind of message");
+};
 
 /** Frames as JSON, in text messages. */
-export const JSON_CODEC: Codec = {
-  name: "json",
-  subprotocol: "midstream.v1.json",
-  encode: (value) => JSON.stringify(value),
-  decode: decoding((data: string): unknown => JSON.parse(data), isText),
-};
+export const JSON_CODEC = codec("json", JSON.stringify, JSON.parse);
 
 /**
  * Load the codec for msgpack. It needs TextEncoder and TextDecoder, which some engines lack: so it is not
@@ -45,13 +48,12 @@ export const JSON_CODEC: Codec = {
 export async function loadMsgpack(): Promise<Codec> {
   try {
     const { decode, encode } = await import("@msgpack/msgpack");
-    return {
-      name: "msgpack",
-      subprotocol: "midstream.v1.msgpack",
-      encode: (value) => encode(value, { ignoreUndefined: true }),
-      decode: decoding((data: Uint8Array): unknown => decode(data), isBytes),
-    };
+    return codec(
+      "msgpack",
+      (value) => encode(value, { ignoreUndefined: true }),
+      (data: Uint8Array) => decode(data),
+    );
   } catch (error) {
-    throw new MidstreamError("unsupported", `msgpack cannot be used here: ${error}. Use encoding: "json".`);
+    throw new MidstreamError("unsupported", `No msgpack here (${error}): use encoding "json".`);
   }
 }

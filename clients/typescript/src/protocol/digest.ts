@@ -1,7 +1,9 @@
 /** Digests: how a replica proves that it equals the server (SPEC 5.6). */
-import { utf8 } from "./bytes.js";
+
+import { known } from "./forms.js";
 import type { Message, Value } from "./model.js";
 import { sha256 } from "./sha256.js";
+import { utf8 } from "./utf8.js";
 
 /** Return the canonical JSON of a value (RFC 8785): keys sorted by UTF-16 units, numbers as ECMAScript writes them. */
 export function canonical(value: Value): string {
@@ -18,4 +20,4 @@ export function canonical(value: Value): string {
 
 /** Return the first 16 hex digits of the SHA-256 of a message as it stands in a page. */
 export const messageDigest = (message: Message): string =>
-  sha256(utf8(canonical(message as unknown as Value))).slice(0, 16);
+  sha256(utf8(canonical(known(message)))).slice(0, 16);

@@ -29,11 +29,11 @@ export const invalid = (field: string, problem: string): MidstreamError =>
 
 /** What came is no frame at all. */
 export const malformed = (problem: string): MidstreamError =>
-  new MidstreamError("malformed", `This is no frame: ${problem}.`);
+  new MidstreamError("malformed", `No frame: ${problem}.`);
 
 /** A limit of SPEC 11.2 was passed. */
 export const limitExceeded = (limit: string, maximum: number, actual: number): MidstreamError =>
-  new MidstreamError("limit_exceeded", `${limit} is at most ${maximum}, but this has ${actual}.`, {
+  new MidstreamError("limit_exceeded", `${actual} is above the limit ${limit}, ${maximum}.`, {
     limit,
     maximum,
     actual,

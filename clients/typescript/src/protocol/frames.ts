@@ -1,26 +1,8 @@
 /** The frames that a client gets and sends (SPEC 3). On the wire they are arrays; here they have names. */
-import { invalid, malformed } from "./errors.js";
+import { malformed } from "./errors.js";
 import { DEFAULT_LIMITS, type Limits } from "./limits.js";
 import type { Message, Part, SessionInfo, Turn, Value, ValueMap } from "./model.js";
-import {
-  count,
-  type Fields,
-  flag,
-  list,
-  map,
-  maybe,
-  nullable,
-  ownFields,
-  pair,
-  part,
-  type Reader,
-  session,
-  struct,
-  text,
-  turn,
-  value,
-  word,
-} from "./schema.js";
+import { fieldsOf } from "./schema.js";
 
 /** The server's answer to `hello`. */
 export interface WelcomeInfo {
@@ -28,7 +10,7 @@ export interface WelcomeInfo {
   readonly server: string;
   readonly time: number;
   readonly heartbeat_ms: number;
-  readonly limits: Limits;
+  readonly limits: Partial<Limits>;
   readonly subject: string;
   readonly scopes: readonly string[];
 }
@@ -112,78 +94,24 @@ export type ErrorFrame = Frame<"error">;
 /** The frames that the merge law speaks of. */
 export type SessionFrame = Frame<"d" | "change" | "skip" | "sync" | "mark">;
 
-const { message_id, session_id, role, visibility, created_at, updated_at, ...optional } = ownFields;
-const entry = struct<MessageEntry>({
-  ...optional,
-  message_id: maybe(message_id),
-  session_id: maybe(session_id),
-  role: maybe(role),
-  visibility: maybe(visibility),
-  created_at: maybe(created_at),
-  updated_at,
-  sequence: count,
-  revision: maybe(count),
-  part_count: count,
-  parts: maybe(list(part)),
-  appends: maybe(list(pair(count, text))),
-  ended: maybe(list(count)),
-});
-
-const content: Fields<ChangeContent> = {
-  messages: maybe(list(entry)),
-  turns: maybe(list(turn)),
-  session: maybe(session),
-};
-
-export const syncPayload: Reader<SyncPayload> = struct<SyncPayload>({
-  ...content,
-  mode: word("replay", "catchup", "reset"),
-  from: maybe(count),
-  epoch: text,
-  version: count,
-  durable: maybe(count),
-  next_before_sequence: maybe(count),
-  has_more: maybe(flag),
-});
-
-const piece: Reader<Uint8Array | string> = (given) => {
-  if ((typeof given === "string" || given instanceof Uint8Array) && given.length) {
-    return given;
-  }
-  throw malformed("the piece of a chunk is empty or of the wrong type");
-};
-
 /** The elements of each frame after its tag, in order. */
-const FRAMES: { readonly [T in Tag]: Fields<Elements[T]> } = {
-  welcome: {
-    info: struct<WelcomeInfo>({
-      connection_id: text,
-      server: text,
-      time: count,
-      heartbeat_ms: count,
-      limits: (given, path) => ({ ...DEFAULT_LIMITS, ...(map(given, path) as Record<string, number>) }),
-      subject: text,
-      scopes: list(text),
-    }),
-  },
-  result: { id: count, result: map },
-  error: {
-    id: nullable(count),
-    error: struct<ErrorInfo>({ code: text, message: text, retryable: flag, details: maybe(map) }),
-  },
-  ping: { nonce: count },
-  pong: { nonce: count, time: count },
-  d: { channel: count, version: count, elapsed: count, message_sequence: count, part_sequence: count, text },
-  change: { channel: count, version: count, durable: flag, content: struct(content) },
-  skip: { channel: count, from_version: count, version: count },
-  sync: { channel: count, payload: syncPayload },
-  mark: { channel: count, version: count },
-  closed: { channel: count, code: text, retryable: flag },
-  signal: { channel: count, sender: text, name: text, data: value },
-  goaway: { reason: text, reconnect_after_ms: count },
-  chunk: { n: count, last: flag, piece },
+export const FRAMES: { readonly [T in Tag]: string } = {
+  welcome: "info:Welcome",
+  result: "id:count result:map",
+  error: "id:count~ error:Error",
+  ping: "nonce:count",
+  pong: "nonce:count time:count",
+  d: "channel:count version:count elapsed:count message_sequence:count part_sequence:count text",
+  change: "channel:count version:count durable:flag content:Content",
+  skip: "channel:count from_version:count version:count",
+  sync: "channel:count payload:Sync",
+  mark: "channel:count version:count",
+  closed: "channel:count code retryable:flag",
+  signal: "channel:count sender name data:value",
+  goaway: "reason reconnect_after_ms:count",
+  chunk: "n:count last:flag piece:piece",
 };
-const READERS = new Map(Object.entries(FRAMES).map(([tag, fields]) => [tag, Object.entries(fields)]));
+const FIELDS = new Map(Object.entries(FRAMES).map(([tag, table]) => [tag, fieldsOf(table)]));
 
 /**
  * Read a decoded frame of a server; undefined for a tag that is not known here, which is to be ignored.
@@ -192,20 +120,23 @@ const READERS = new Map(Object.entries(FRAMES).map(([tag, fields]) => [tag, Obje
  */
 export function readServerFrame(frame: unknown): ServerFrame | undefined {
   if (!Array.isArray(frame) || typeof frame[0] !== "string") {
-    throw malformed("it is not an array with a string as its first element");
+    throw malformed("no array that begins with a text");
   }
-  const fields = READERS.get(frame[0]);
+  const fields = FIELDS.get(frame[0]);
   if (!fields) {
     return undefined;
   }
   const made: Record<string, unknown> = { tag: frame[0] };
-  for (const [at, [name, reader]] of fields.entries()) {
+  for (const [at, [name, check]] of fields.entries()) {
     const element: unknown = frame[at + 1];
-    made[name] = element === undefined ? wrong(name, frame[0]) : reader(element, name);
+    check(element, name);
+    made[name] = element;
   }
   return made as unknown as ServerFrame;
 }
 
-function wrong(name: string, tag: string): never {
-  throw tag === "chunk" ? malformed("a chunk is cut short") : invalid(name, "is missing");
-}
+/** Return all limits of a welcome; those that the server did not tell are the usual ones. */
+export const limitsOf = (welcome: WelcomeInfo): Limits => ({
+  ...DEFAULT_LIMITS,
+  ...(welcome.limits as Limits),
+});

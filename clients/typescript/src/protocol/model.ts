@@ -119,7 +119,7 @@ export interface InteractionRequest {
 export interface ApprovalResponse {
   readonly kind: "approval";
   readonly decision: "approved" | "denied";
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export interface QuestionAnswer {
@@ -188,7 +188,9 @@ export type Part =
   | ErrorPart
   | StepStartPart;
 
-type Given<P extends Part> = Omit<P, "part_id" | "sequence" | "step_id" | "state"> & { readonly part_id?: string };
+type Given<P extends Part> = Omit<P, "part_id" | "sequence" | "step_id" | "state"> & {
+  readonly part_id?: string;
+};
 /** The parts that a prompt may have. */
 export type UserPart = Given<TextPart> | Given<ContextPart> | Given<FilePart> | Given<DataPart>;
 

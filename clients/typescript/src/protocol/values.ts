@@ -1,36 +1,31 @@
-/** What the protocol carries, and what it does not (SPEC 2.1). */
+/** What the protocol does not carry (SPEC 2.1). */
 import { isUnicode } from "./bytes.js";
 import { invalid, type MidstreamError } from "./errors.js";
 
-/** Return why a value cannot be sent, with the path of what is wrong; undefined where nothing is. */
-export function problemIn(value: unknown, nesting: number, path = ""): MidstreamError | undefined {
+const isCarried = (value: unknown): boolean => {
   switch (typeof value) {
     case "string":
-      return isUnicode(value) ? undefined : invalid(path, "holds half a code point");
+      return isUnicode(value);
     case "number":
-      return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))
-        ? undefined
-        : invalid(path, "is no number that is carried: integers are below 2^53, others finite");
-    case "boolean":
-    case "undefined":
-      return undefined;
-    case "object":
-      break;
+      return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
     default:
-      return invalid(path, `is a ${typeof value}, which is not carried`);
+      return ["boolean", "undefined", "object"].includes(typeof value);
   }
-  if (value === null) {
-    return undefined;
+};
+
+/** Return why a value cannot be sent, with the name of the field at fault; undefined where nothing is. */
+export function problemIn(value: unknown): MidstreamError | undefined {
+  let wrong: string | undefined;
+  try {
+    JSON.stringify(value, (name, item: unknown) => {
+      if (!isUnicode(name) || !isCarried(item)) {
+        wrong ??= name;
+        return null;
+      }
+      return item;
+    });
+  } catch {
+    wrong ??= ""; // it holds itself
   }
-  if (nesting < 1) {
-    return invalid(path, "is nested too deep");
-  }
-  for (const [name, item] of Object.entries(value)) {
-    const at = Array.isArray(value) ? `${path}[${name}]` : path ? `${path}.${name}` : name;
-    const problem = problemIn(name, 1, at) ?? problemIn(item, nesting - 1, at);
-    if (problem) {
-      return problem;
-    }
-  }
-  return undefined;
+  return wrong === undefined ? undefined : invalid(wrong, "holds what the protocol does not carry");
 }

@@ -1,7 +1,6 @@
 /** Every vector that a client needs, run by the code. */
 import { describe, expect, test } from "vitest";
-import type { Page } from "../../src/protocol/calls.js";
-import { RESULTS } from "../../src/protocol/calls.js";
+import { readResult } from "../../src/protocol/calls.js";
 import { ChunkAssembler } from "../../src/protocol/chunks.js";
 import { type Codec, JSON_CODEC, loadMsgpack } from "../../src/protocol/codec.js";
 import { canonical, messageDigest } from "../../src/protocol/digest.js";
@@ -9,8 +8,9 @@ import { MidstreamError } from "../../src/protocol/errors.js";
 import { type Chunk, readServerFrame, type SessionFrame } from "../../src/protocol/frames.js";
 import { Replica } from "../../src/protocol/merge.js";
 import type { Message, Value } from "../../src/protocol/model.js";
+import type { Outcome } from "../../src/protocol/outcomes.js";
 import { sha256 } from "../../src/protocol/sha256.js";
-import { utf8 } from "../../src/protocol/bytes.js";
+import { utf8 } from "../../src/protocol/utf8.js";
 import { files, fromHex, load, toHex, withBytes } from "./vectors.js";
 
 const MSGPACK = await loadMsgpack();
@@ -47,7 +47,9 @@ interface Encoding {
 
 describe("encodings", () => {
   const forms = (given: Encoding): [Codec, Uint8Array | string][] => [
-    ...(given.only === "msgpack" ? [] : [[JSON_CODEC, given.json ?? JSON.stringify(given.frame)] as [Codec, string]]),
+    ...(given.only === "msgpack"
+      ? []
+      : [[JSON_CODEC, given.json ?? JSON.stringify(given.frame)] as [Codec, string]]),
     ...(given.only === "json" ? [] : [[MSGPACK, fromHex(given.msgpack ?? "")] as [Codec, Uint8Array]]),
   ];
   const cases = load<Encoding>("encodings.json").cases;
@@ -59,7 +61,13 @@ describe("encodings", () => {
       return;
     }
     for (const frame of frames) {
-      expect(frame && plain(frame)).toEqual(withBytes(given.frame));
+      // what the document does not know, and what has its usual value, is passed on and means nothing
+      const read = frame && plain(frame);
+      if (given.decode_only) {
+        expect(read).toMatchObject(withBytes(given.frame) as object);
+      } else {
+        expect(read).toEqual(withBytes(given.frame));
+      }
     }
   });
 
@@ -120,7 +128,9 @@ test.each(load<Pieces>("chunks.json").cases)("chunks: $name", (given) => {
   const assembler = new ChunkAssembler(given.limit_bytes);
   const pieces =
     given.chunk_texts?.map((text) => readServerFrame(JSON_CODEC.decode(text)) as Chunk) ??
-    given.chunks?.map(([n, last, piece]): Chunk => ({ tag: "chunk", n, last, piece: isBinary ? fromHex(piece) : piece })) ??
+    given.chunks?.map(
+      ([n, last, piece]): Chunk => ({ tag: "chunk", n, last, piece: isBinary ? fromHex(piece) : piece }),
+    ) ??
     [];
   expect(pieces.length).toBe(given.results.length);
   for (const [at, chunk] of pieces.entries()) {
@@ -157,19 +167,20 @@ test.each(load<Digest>("digests.json").cases)("digests: $name", (given) => {
 
 interface Law {
   given: string;
-  steps: { frame?: unknown; page?: unknown; ask?: string; outcome?: string }[];
+  steps: { frame?: unknown; page?: unknown; ask?: string; outcome?: string; without_frames?: string }[];
   expect: Record<string, unknown>;
 }
 
 const givens = Object.assign({}, ...LAWS.map((file) => load<Law>(file).given)) as Record<string, unknown[]>;
 const frameOf = (value: unknown) => readServerFrame(MSGPACK.decode(MSGPACK.encode(value))) as SessionFrame;
 
+const word = (outcome: Outcome): string => (outcome === "reset" ? "applied" : outcome);
+
 function step(replica: Replica, { ask, page, frame }: Law["steps"][number]): string | undefined {
   if (ask) {
-    replica.expectPage();
-    return undefined;
+    return undefined; // it keeps no frames: an answer stands where its version is
   }
-  return page ? replica.mergePage(RESULTS.messages(page, "") as Page) : replica.apply(frameOf(frame)).kind;
+  return page ? replica.mergePage(readResult("messages", page)) : word(replica.apply(frameOf(frame)));
 }
 
 const view = (replica: Replica): Record<string, unknown> => ({
@@ -187,14 +198,17 @@ describe.each(LAWS)("%s", (file) => {
   test.each(load<Law>(file).cases)("$name", (given) => {
     const replica = new Replica("s");
     for (const frame of givens[given.given] ?? []) {
-      expect(replica.apply(frameOf(frame)).kind).toBe("applied");
+      expect(word(replica.apply(frameOf(frame)))).toBe("applied");
     }
     for (const one of given.steps) {
       const before = view(replica);
       const outcome = step(replica, one);
-      expect(outcome).toBe(one.outcome);
+      expect(outcome).toBe(one.without_frames ?? one.outcome);
       if (outcome && outcome !== "applied") {
         expect(view(replica)).toEqual(before);
+      }
+      if (one.without_frames && one.without_frames !== one.outcome) {
+        return; // the case ends here for a client that keeps no frames
       }
     }
     expect(view(replica)).toMatchObject(given.expect);

@@ -193,6 +193,31 @@ def test_a_refusal_that_nobody_waits_for_is_told_once() -> None:
     assert made.refusal is None
 
 
+def test_a_refusal_is_told_once_though_every_attach_says_it() -> None:
+    """Also where its write is on disk by then; found by the property test."""
+    made = attachment()
+    made.append("gone", "x")
+    frames(made)
+    made.frame(WriteRefused(1, 1, ERROR.info()))
+    made.refusal = None
+    for _ in range(2):
+        made.lost()
+        made.attached(structs.replace(again(ATTACHED, next_n=2, durable_n=1), refused=[(1, ERROR.info())]))
+        assert made.refusal is None
+
+
+def test_what_another_process_was_refused_is_not_told_to_this_one() -> None:
+    """The answers of the writes before are not its own."""
+    made = Attachment(MSGPACK, "s", "t")
+    refused = [(3, ERROR.info()), (4, ERROR.info())]
+    assert made.attached(structs.replace(ATTACHED, next_n=5, durable_n=4, refused=refused)) == []
+    assert made.refusal is None
+    made.append("gone", "x")
+    frames(made)
+    made.frame(WriteRefused(1, 5, ERROR.info()))
+    assert isinstance(made.refusal, IllegalTransition)
+
+
 def test_the_outcome_of_a_question_is_heard_whenever_it_comes() -> None:
     """Before anybody waits for it, while somebody does, or with an attach; a pending one is none."""
     made = attachment()

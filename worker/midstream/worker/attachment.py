@@ -110,7 +110,7 @@ class Attachment:
         self._pending: list[str] = []
         self._pending_chars = 0
         self._awaited: dict[int, None] = {}
-        self._refused: dict[int, None] = {}
+        self._answered_n = 0  # what became of writes up to it was told, and nothing is told twice
         self._waiting: dict[str, None] = {}
         self._outcomes: dict[str, InteractionPart] = {}
 
@@ -236,13 +236,14 @@ class Attachment:
         """Take the answer to ``agent.attach``: from where to go on."""
         if self._generation is None:
             self._ledger = Ledger(result.next_n - 1)
+            self._answered_n = result.next_n - 1  # to whoever wrote before
         elif not self._ledger.durable < result.next_n <= self._ledger.last + 1:
             return [Over("lost")]
         self._generation = result.generation
         self._window = result.window_bytes
         self.channel = result.channel
         self._next = result.next_n
-        self._stored(result.durable_n)
+        self._ledger.stored(result.durable_n)
         self._unsent_bytes = self._ledger.size_from(result.next_n)
         events: list[Event] = []
         for n, answer in result.results:
@@ -268,7 +269,7 @@ class Attachment:
         """Take a frame of this attachment's channel."""
         match frame:
             case Ack():
-                self._stored(frame.durable)
+                self._ledger.stored(frame.durable)
                 return self._ack(frame.n)
             case Wrote():
                 return self._wrote(frame.n, frame.result)
@@ -282,13 +283,9 @@ class Attachment:
                     return [Over("fenced" if frame.code == "fenced" else "ended")]
                 return [AttachAgain(frame.code)]
 
-    def _stored(self, durable: int) -> None:
-        if durable > self._ledger.durable:
-            self._ledger.stored(durable)
-            self._refused = {n: None for n in self._refused if n > durable}
-
     def _ack(self, n: int) -> list[Event]:
         self._acked = n
+        self._answered_n = max(self._answered_n, n)
         while self._in_flight and self._in_flight[0][0] <= n:
             self._in_flight_bytes -= self._in_flight.popleft()[1]
         return [self._settled(one, NOTHING) for one in [one for one in self._awaited if one <= n]]
@@ -301,13 +298,12 @@ class Attachment:
         return Settled(n, result)
 
     def _refuse(self, n: int, info: ErrorInfo) -> list[Event]:
-        if n in self._refused:
-            return []  # it was sent again, after a restart of the server
-        self._refused[n] = None
         error = error_from_info(info)
         if n in self._awaited:
             return [self._settled(n, error)]
-        self.refusal = self.refusal or error
+        if n > self._answered_n:  # else it was sent again, or told again
+            self._answered_n = n
+            self.refusal = self.refusal or error
         return []
 
     def _answered(self, interaction: InteractionPart) -> list[Event]:

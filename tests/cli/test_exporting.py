@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec import UNSET
 
+from midstream.cli import importing
 from midstream.cli.exporting import export, export_four_type
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.importing import import_file
-from midstream.cli.inspect import inspect
+from midstream.cli.inspect import inspect, read_only
 from midstream.client import Client
+from midstream.server.sessions.imports import Import
+from midstream.server.storage.database import Database
+from midstream.server.storage.errors import StorageError
+from midstream.server.storage.schema import migrate
 from tests.cli.conftest import Join, Serve
 from tests.cli.processes import started
+from tests.server.storage.books import tables
 
 
 async def talked(serve: Serve, join: Join) -> None:
@@ -136,3 +143,38 @@ async def test_the_older_form_goes_out_and_comes_in_and_says_what_it_lost(
     again = b"".join(export_four_type(tmp_path / "new.db", "s", lost))
     assert again.decode() == exported.out
     assert lost == Counter()
+
+
+async def test_what_an_import_that_was_killed_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """The id is free again, and nothing of the first is in the second."""
+    path = tmp_path / "chat.db"
+    database = await Database.open(path, migrate=migrate, inline=True)
+    first = Import(database, epoch="e" * 16, now=5, session_id="s")
+
+    def killed() -> Iterator[bytes]:
+        for number in range(2_000):
+            yield PROMPT % number
+        database.abandon()
+        raise KeyboardInterrupt
+
+    with pytest.raises((KeyboardInterrupt, StorageError)):
+        await first.run_four_type(killed())
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(PROMPT % 1)
+    session = await asyncio.to_thread(partial(import_file, path, str(file), "s", is_four_type=True))
+    assert session.message_count == 1
+    with read_only(path) as connection:
+        left = tables(connection)
+    assert (left["sessions"], left["messages"], left["parts"]) == (1, 1, 1)
+
+
+PROMPT = b'{"type":"user","message_id":"u%d","created_at":5,"parts":[{"type":"text","text":"Hi"}]}\n'
+
+
+def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused where it passes what any line may have."""
+    monkeypatch.setattr(importing, "LINE_BYTES", 100)
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(PROMPT % 1 + b'{"type":"' + b"x" * 1_000)
+    with pytest.raises(CommandFailed, match="line 2: is longer than 100 bytes"):
+        import_file(tmp_path / "chat.db", str(file), "s", is_four_type=True)

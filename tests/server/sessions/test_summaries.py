@@ -242,3 +242,23 @@ async def test_summaries_go_with_their_session(street: Street) -> None:
         assert (await refusal(compact(house, 2))).code == "not_found"
     async with street.house() as house:
         assert await house.database.read(count_summaries) == 0
+
+
+@in_simulation
+async def test_a_summary_and_a_clear_at_once_leave_one_of_two_outcomes(street: Street) -> None:
+    """The summary went with the messages, or it is refused; no reader sees anything in between."""
+    async with street.house() as house:
+        await house.create()
+        for number in range(4):
+            await talk(house, f"m{number}")
+            count = (await session(house)).message_count
+            recorder = await house.subscribe()
+            calls_at_once = [house.clear(), compact(house, count)]
+            if number % 2:
+                calls_at_once.reverse()
+            outcomes = await asyncio.gather(*calls_at_once, return_exceptions=True)
+            refused = [one for one in outcomes if isinstance(one, BaseException)]
+            assert [type(one) for one in refused] in ([], [InvalidRequest])
+            assert (await session(house)).summarized_through == 0
+            assert await house.equal(recorder) == []
+            assert (await segment(house)).summary is UNSET

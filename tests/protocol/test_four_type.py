@@ -102,6 +102,7 @@ def test_each_record_becomes_a_message_at_its_place() -> None:
     [
         ([user(), assistant()], "completed", UNSET),
         ([user(), assistant(status="completed"), ERROR], "completed", UNSET),
+        ([user(status="done"), assistant(status="done"), assistant("b")], "completed", UNSET),
         ([user(), assistant(status="stopped")], "stopped", UNSET),
         ([user(), assistant(status="streaming")], "running", UNSET),
         ([user(), assistant(status="failed")], "failed", NO_REASON),
@@ -176,7 +177,7 @@ REFUSED: dict[str, tuple[list[Record], int, str]] = {
     "no id": ([{**user(), "message_id": ""}], 1, "message_id"),
     "no time": ([{**user(), "created_at": None}], 1, "created_at"),
     "an unknown status": ([assistant(status="lost")], 1, "status"),
-    "a status of a user": ([user(status="completed")], 1, "status"),
+    "a status that nothing of a user has": ([user(status="stopped")], 1, "status"),
     "a field that has no place": ([assistant(model="gpt")], 1, "model"),
     "a part's field that has no place": (
         [user(parts=[{"type": "text", "text": "t", "colour": 1}])], 1, "parts[0].colour",

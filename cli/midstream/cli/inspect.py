@@ -93,5 +93,5 @@ def _check_schema(path: Path, connection: apsw.Connection) -> None:
     if found != SCHEMA_VERSION:
         raise CommandFailed(
             f"{path} has schema {found}, and this midstream reads {SCHEMA_VERSION}: it is no database of"
-            " midstream, or one of another version."
+            " midstream, or one of another version. A server that starts on an older one brings it up."
         )

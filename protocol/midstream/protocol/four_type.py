@@ -28,14 +28,24 @@ from midstream.protocol.model import (
     TextPart,
     Turn,
     TurnFailure,
+    TurnState,
     UserPart,
     Visibility,
 )
 from midstream.protocol.values import Value
 
-Status: TypeAlias = Literal["streaming", "completed", "stopped", "failed"]
+Status: TypeAlias = Literal["streaming", "completed", "done", "stopped", "failed"]
+"""How an answer stands; ``done`` is another word for ``completed``."""
 InputType: TypeAlias = Literal["text", "context", "file", "data", "mixed"]
 Kind: TypeAlias = Literal["message", "summary"]
+COMPLETED: tuple[Status, ...] = ("completed", "done")
+_STATES: dict[Status, TurnState] = {
+    "streaming": "running",
+    "completed": "completed",
+    "done": "completed",
+    "stopped": "stopped",
+    "failed": "failed",
+}
 NO_REASON = TurnFailure(code="unknown", message="The older record does not say why.")
 """Of a turn that failed and has no error record."""
 REVISION = 1
@@ -55,9 +65,10 @@ class _Record(msgspec.Struct, tag_field="type", frozen=True, omit_defaults=True,
 
 
 class UserRecord(_Record, tag="user", frozen=True, omit_defaults=True, kw_only=True):
-    """What a user said. Its texts may have a ``state``, which is always ``done``."""
+    """What a user said. It was complete when it was written, and so are its texts."""
 
     kind: Kind = "message"
+    status: Literal["completed", "done"] = "completed"
     input_type: InputType | UnsetType = UNSET
     parts: list[UserPart]
 
@@ -181,7 +192,7 @@ class FourTypeReader:
             raise BadLine(self.line, "parts", "has no text; a summary says something")
         if record.visibility != "visible":
             raise BadLine(self.line, "visibility", "is 'internal'; a summary is seen by every reader")
-        if isinstance(record, AssistantRecord) and record.status != "completed":
+        if record.status not in COMPLETED:
             raise BadLine(self.line, "status", f"is {record.status!r}; a summary is there or not")
         if self._sequence == self._through:
             raise BadLine(self.line, "kind", "is 'summary', and no message stands since the last one")
@@ -274,7 +285,7 @@ class _OldTurn:
         if isinstance(record, ErrorRecord) and record.scope == "turn":
             self._failure = TurnFailure(code=record.code, message=record.message)
         if isinstance(record, AssistantRecord):
-            if self._status not in {None, "completed"}:
+            if self._status not in {None, *COMPLETED}:
                 problem = f"{self.turn_id!r} ended as {self._status!r} above; nothing follows a turn's end"
                 raise BadLine(line, "turn_id", problem)
             self._status = record.status
@@ -287,7 +298,7 @@ class _OldTurn:
         return Turn(
             turn_id=self.turn_id,
             revision=REVISION,
-            state="running" if status == "streaming" else status,
+            state=_STATES[status],
             phase="starting" if self._said_at is None else "streaming",
             phase_since=self._started_at if self._said_at is None else self._said_at,
             started_at=self._started_at,
@@ -298,7 +309,7 @@ class _OldTurn:
 
 def _turn_id(record: Record) -> str | UnsetType:
     """Return the record's turn; an answer that did not complete needs one, to have an outcome."""
-    if isinstance(record, AssistantRecord) and record.turn_id is UNSET and record.status != "completed":
+    if isinstance(record, AssistantRecord) and record.turn_id is UNSET and record.status not in COMPLETED:
         return f"turn_{record.message_id}"
     return record.turn_id
 

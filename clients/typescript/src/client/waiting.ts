@@ -22,7 +22,11 @@ export class Listeners<T> {
 
   notify(told: T): void {
     for (const listener of [...this.#all]) {
-      listener(told);
+      try {
+        listener(told);
+      } catch (error) {
+        void Promise.reject(error); // a bug of the program: it is reported, and stops nothing here
+      }
     }
   }
 }

@@ -91,6 +91,22 @@ async def test_results_come_before_the_acknowledgement_of_their_write(street: St
 
 
 @in_simulation
+async def test_text_goes_to_the_part_that_its_handle_stood_for_when_it_was_sent(street: Street) -> None:
+    """Also where the text has to wait, and the handle is given to another part meanwhile."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        remote.open_text("p1")  # a commit: all that follows waits for it
+        remote.append(1, "one")
+        remote.open_text("p2")
+        remote.append(1, "two")
+        remote.write(COMPLETED)
+        await link.until(lambda: link.detached)
+        assert texts((await house.page()).items) == ["one", "two"]
+
+
+@in_simulation
 async def test_what_was_taken_is_not_taken_again_and_a_gap_ends_the_attachment(street: Street) -> None:
     """The numbers of one turn are consecutive."""
     agents = remote_agents()

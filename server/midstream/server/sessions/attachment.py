@@ -61,7 +61,8 @@ class Attachment:
         self._bound = window_bytes * _SLACK
         self._handles: dict[int, str] = {}
         self._most_handles = most_handles
-        self._waiting: deque[tuple[Append | WriteFrame | BadWrite, int]] = deque()
+        self._waiting: deque[tuple[Append | WriteFrame | BadWrite, str | None, int]] = deque()
+        """What has to wait: the frame, the part that its handle stood for when it came, and its bytes."""
         self._bytes = 0
         self._busy = False
         self._full = False
@@ -89,11 +90,13 @@ class Attachment:
             return  # else it was taken before
         self._next += 1
         self._run.outcomes.took(size)
+        # looked up as it comes: a handle may stand for another part by the time that a frame had to wait
+        part_id = self._handles.get(frame.handle) if isinstance(frame, Append) else None
         if isinstance(frame, Append) and not (self._busy or self._waiting):
-            self._append(frame)
+            self._append(frame, part_id)
             self._wake.set()
             return
-        self._waiting.append((frame, size))
+        self._waiting.append((frame, part_id, size))
         self._bytes += size
         # a single frame may be longer than any window
         if self._bytes > self._bound and len(self._waiting) > 1:
@@ -182,38 +185,34 @@ class Attachment:
                 self._full = False
                 await self._run.published()
             elif self._waiting:
-                frame, size = self._waiting.popleft()
+                frame, part_id, size = self._waiting.popleft()
                 self._bytes -= size
-                await self._carry_out(frame)
+                await self._carry_out(frame, part_id)
             else:
                 break
             self._heed_reader()
         self._busy = False
         self.acknowledge()
 
-    async def _carry_out(self, frame: Append | WriteFrame | BadWrite) -> None:
+    async def _carry_out(self, frame: Append | WriteFrame | BadWrite, part_id: str | None) -> None:
         if isinstance(frame, Append):
-            self._append(frame)
+            self._append(frame, part_id)
         elif isinstance(frame, WriteFrame):
             await self._write(frame.n, frame.write)
         else:
             self._run.applied = self._done = frame.n
             self._refuse(frame.n, frame.error, kept=False)
 
-    def _append(self, frame: Append) -> None:
+    def _append(self, frame: Append, part_id: str | None) -> None:
         self._run.applied = self._done = frame.n
         try:
-            self._full = self._run.append(self._part_id(frame.handle), frame.text) or self._full
+            if part_id is None:
+                raise _no_part(frame.handle)  # noqa: TRY301  # refused like what the session refuses
+            self._full = self._run.append(part_id, frame.text) or self._full
         except TurnEnded:
             self.detach("ended")
         except MidstreamError as error:
             self._refuse(frame.n, error, kept=False)
-
-    def _part_id(self, handle: int) -> str:
-        part_id = self._handles.get(handle)
-        if part_id is None:
-            raise InvalidRequest("handle", f"{handle} stands for no part; send a `part` frame first")
-        return part_id
 
     async def _write(self, n: int, write: Write) -> None:
         try:
@@ -240,3 +239,7 @@ class Attachment:
         """End it where the worker does not read what it is told."""
         if self.link.is_behind:
             self.detach("overloaded")
+
+
+def _no_part(handle: int) -> InvalidRequest:
+    return InvalidRequest("handle", f"{handle} stands for no part; send a `part` frame first")

@@ -23,6 +23,13 @@ PAGES = f"{LAWS}/test_interleavings_pages.py"
 APPROVALS = "tests/end_to_end/test_reports_approvals.py"
 STORM = "tests/server/sessions/test_approval_storm.py"
 STREAM = f"{LAWS}/test_interleavings_stream.py"
+ATTACH = f"{LAWS}/test_interleavings_attach.py"
+REMOTE = f"{LAWS}/test_interleavings_remote.py"
+WORKERS = f"{LAWS}/test_guarantees_workers.py"
+SESSIONS_REMOTE = "tests/server/sessions/test_remote.py"
+SESSIONS_LOST = "tests/server/sessions/test_remote_lost.py"
+SCHEDULES = "tests/simulation/test_schedules.py"
+WHATEVER = f"{SCHEDULES}::test_whatever_becomes_of_workers_their_turns_end_in_time_with_what_they_produced"
 HOSTILE = "tests/server/connections/test_hostile.py"
 OUTBOX = "tests/server/connections/test_outbox.py"
 SLOW = "tests/server/connections/test_slow_readers.py"
@@ -113,6 +120,52 @@ GUARANTEES: dict[str, list[str]] = {
     "G20": [f"{VIEWS}::test_g20_internal_messages_are_shown_to_nobody_else"],
     "G21": [f"{REFUSALS}::test_g21_a_session_that_never_was_and_one_that_is_gone_are_answered_alike"],
     "G22": [f"{REFUSALS}::test_g22_the_id_of_a_deleted_session_is_never_given_again"],
+    "G23": [
+        f"{WORKERS}::test_g23_a_generation_is_on_disk_before_it_is_told",
+        f"{ATTACH}::test_r31_two_workers_attach_to_an_offered_turn_at_once",
+        f"{ATTACH}::test_r34_writes_of_an_older_connection_arrive_after_the_attach_on_a_new_one",
+        f"{ATTACH}::test_r41_a_worker_stands_still_for_longer_than_its_lease",
+        WHATEVER,
+    ],
+    "G24": [
+        f"{WORKERS}::test_g24_what_was_acknowledged_as_durable_survives_power_loss",
+        f"{WORKERS}::test_g24_a_stored_write_is_acknowledged_when_it_is_on_disk",
+        f"{REMOTE}::test_r37_absorbing_found_nothing_and_an_input_is_accepted_before_a_restart",
+    ],
+    "G25": [
+        f"{REMOTE}::test_r33_the_connection_is_lost_while_writes_are_on_their_way",
+        f"{REMOTE}::test_r35_the_server_is_killed_after_it_took_live_writes",
+        f"{REMOTE}::test_r47_a_commit_fails_while_a_worker_writes",
+        f"{ATTACH}::test_r43_a_second_worker_goes_on_and_then_the_server_is_killed",
+        "tests/worker/test_staying.py::test_a_turn_survives_a_server_that_is_killed",
+        WHATEVER,
+    ],
+    "G26": [
+        f"{REMOTE}::test_r38_the_turn_is_stopped_while_writes_are_on_their_way",
+        f"{REMOTE}::test_r39_the_turn_is_stopped_while_the_worker_is_away",
+        f"{SESSIONS_REMOTE}::test_a_stop_reaches_the_worker_at_once_and_nothing_enters_after_it",
+    ],
+    "G27": [
+        f"{WORKERS}::test_g27_no_turn_ends_before_its_lease_whatever_is_lost",
+        f"{ATTACH}::test_r44_the_lease_ends_in_the_moment_of_an_attach",
+        f"{SESSIONS_LOST}::test_after_the_lease_the_turn_fails_and_keeps_its_text",
+        WHATEVER,
+    ],
+    "G28": [
+        f"{REMOTE}::test_r36_the_server_is_killed_between_a_commit_and_its_ack",
+        f"{REMOTE}::test_r40_an_interaction_ends_while_the_worker_or_the_server_is_away",
+        f"{SESSIONS_LOST}::test_results_that_were_lost_with_the_connection_are_told_again",
+    ],
+    "G29": [
+        f"{WORKERS}::test_g29_a_claim_is_on_disk_before_it_is_acknowledged_and_is_the_only_one",
+        f"{REMOTE}::test_r42_a_worker_dies_with_a_tool_running_and_another_goes_on",
+        WHATEVER,
+    ],
+    "G30": [
+        f"{REMOTE}::test_r49_the_agent_appends_faster_than_the_server_can_take",
+        f"{SESSIONS_REMOTE}::test_a_worker_that_ignores_its_window_is_detached",
+        f"{SESSIONS_REMOTE}::test_a_worker_that_does_not_read_is_detached",
+    ],
 }
 """The tests that were seen to fail when the guarantee was broken on purpose."""
 
@@ -133,8 +186,8 @@ def numbered(section: str, letter: str) -> list[str]:
 
 
 def test_every_guarantee_of_the_specification_has_tests_and_no_other() -> None:
-    """A guarantee that is added to SPEC 1.3 needs a test that fails without it."""
-    assert numbered("1.3", "G") == list(GUARANTEES)
+    """A guarantee that is added to SPEC 1.3 or 14.10 needs a test that fails without it."""
+    assert numbered("1.3", "G") + numbered("14.10", "G") == list(GUARANTEES)
     assert all(GUARANTEES.values())
 
 
@@ -147,7 +200,7 @@ def test_the_tests_of_a_guarantee_exist(guarantee: str) -> None:
 
 
 def test_every_race_of_the_specification_is_the_name_of_a_test() -> None:
-    """SPEC 12: a test bears each name."""
+    """SPEC 12 and 14.11: a test bears each name."""
     names = {name for path in (ROOT / LAWS).glob("test_*.py") for name in names_in(path)}
     tested = {match[1].upper() for name in names if (match := re.match(r"test_(r\d+)_", name))}
-    assert tested == set(numbered("12", "R"))
+    assert tested == set(numbered("12", "R") + numbered("14.11", "R"))

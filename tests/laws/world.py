@@ -14,6 +14,7 @@ from typing import Any
 
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.server import RunningServer, Server, Turn
+from midstream.server.config import REMOTE, Config
 from midstream.server.storage.connection import Synchronous
 from midstream.server.storage.schema import migrate
 from tests.clock import SimClock
@@ -85,7 +86,7 @@ class World:
         path: the database.
         port: where servers listen.
         on_open: called with each database before anything is read from it.
-        puppet: the agent of every server.
+        puppet: the agent of every server, unless the settings leave turns to workers.
         chronicle: what all readers showed.
         lives: how many servers were started.
         database, running: of the present server.
@@ -101,6 +102,8 @@ class World:
         self.chronicle = Chronicle()
         self.lives = 0
         self.settings = settings
+        config = settings.get("config")
+        self.leaves_turns = isinstance(config, Config) and config.agent == REMOTE
         self.vfs: str | None = None
         self.synchronous: Synchronous = "OFF"
         self.on_open: Callable[[GatedDatabase], None] | None = None
@@ -158,7 +161,7 @@ class World:
 
     async def _serve(self, listening: asyncio.Future[None], ending: asyncio.Event) -> None:
         server = Server(
-            agent=self.puppet,
+            agent=None if self.leaves_turns else self.puppet,
             database=self.path,
             clock=self.clock,
             ids=self.ids,

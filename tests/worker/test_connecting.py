@@ -274,7 +274,7 @@ async def test_an_agent_whose_predecessors_words_are_gone_is_stopped(
         assert worker.turns == 0
 
 
-@on_every_network
+@in_simulation
 async def test_an_offer_that_is_not_wanted_is_declined(stage: Stage) -> None:
     """There is no room, or another process began it; one that is known is ignored."""
     agent = Agent()
@@ -318,6 +318,29 @@ async def test_an_offer_waits_for_an_agent_that_is_being_stopped(stage: Stage) -
         await asked.result(msgspec.structs.replace(ATTACHED, channel=2, turn=turn))
         assert await link.is_quiet()
         assert (begun, worker.turns) == (["t", "next"], 1)
+
+
+@in_simulation
+async def test_an_offer_that_comes_before_the_end_of_the_turn_before_is_taken(stage: Stage) -> None:
+    """The server may know of the end first; it is declined only if there is no room for a while."""
+    agent = Agent()
+    async with working(stage, agent):
+        link, _ = await registered(stage)
+        await attached(link)
+        await Taker(link).take(2)
+        await link.send(Offer("s", "second", resumed=False))
+        await link.send(Offer("s", "second", resumed=False))
+        assert await link.is_quiet()
+        await link.send(Detached(1, "ended"))
+        asked = await link.asked("agent.attach")
+        assert asked.as_(AttachParams).turn_id == "second"
+        turn = msgspec.structs.replace(ATTACHED.turn, turn_id="second")
+        result = msgspec.structs.replace(ATTACHED, channel=2, turn=turn)
+        await asked.result(result)
+        await Taker(link, result).take(2)
+        await link.send(Offer("s", "third", resumed=False))
+        declined = await link.asked("agent.decline")
+        assert declined.as_(DeclineParams).turn_id == "third"
 
 
 @in_simulation

@@ -10,6 +10,7 @@ from midstream.agents import Agent, Turn
 from midstream.client import Session
 from midstream.protocol.model import InteractionPart, TextPart, ToolPart
 from midstream.worker import ConnectionRejected
+from midstream.worker.turns import Turns
 from tests.proxy import proxy_to
 from tests.worker.stage import OpenWorkerStage, WorkerStage, Working, parts_of, text_of
 
@@ -69,6 +70,27 @@ async def test_a_worker_takes_no_more_turns_than_it_wants(open_stage: OpenWorker
     second = await working.puppet.next()
     assert (first.session_id, second.session_id) == ("s", "other")
     working.puppet.end(second)
+
+
+async def test_turns_that_wait_in_a_queue_follow_each_other_without_a_decline(
+    open_stage: OpenWorkerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the server offers the next one while it tells of the end of the one before."""
+    stage = await open_stage()
+    declined: list[object] = []
+    monkeypatch.setattr(Turns, "_decline", lambda _, offer: declined.append(offer))
+    stage.work(say_name)
+    session = await stage.session()
+    turns = [await session.prompt(str(number), delivery="queue") for number in range(8)]
+    assert {(await turn.finished()).state for turn in turns} == {"completed"}
+    assert text_of(session.messages) == "01234567"
+    assert declined == []
+
+
+async def say_name(turn: Turn) -> None:
+    """Say what was prompted."""
+    async with turn.step() as step, step.text() as text:
+        await text.append(turn.prompt_text)
 
 
 async def test_another_process_goes_on_with_the_text_where_it_is(open_stage: OpenWorkerStage) -> None:

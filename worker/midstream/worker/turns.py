@@ -37,6 +37,8 @@ HEED_SECONDS = 1.0
 """How long agents that are cancelled get to heed it."""
 GIVE_UP_SECONDS = 2.0
 """How long a worker that goes waits for the server to hear so; what it does not hear it notices."""
+OFFER_SECONDS = 1.0
+"""How long an offer may wait here for room; the server waits for five, and then asks others too."""
 NOT_OURS = frozenset({"turn_ended", "fenced", "turn_taken", "not_remote"})
 """Reasons of ``refused`` by which a turn is not this worker's."""
 
@@ -98,17 +100,20 @@ class Turns:
             turn.is_asking = False
 
     def offered(self, offer: Offer) -> None:
-        """Take an offered turn, or decline it; or wait with it for an agent that is being stopped."""
+        """Take an offered turn, or decline it. Where there is no room it waits a little.
+
+        The server may know before this worker that a turn has ended, and an agent that is stopped takes
+        its time.
+        """
         if offer.turn_id in self._turns:
             return
-        wanted = not self.is_full and (self._resumes or not offer.resumed)
-        if wanted and len(self._turns) < self._concurrency:
-            self._take_up(offer)
-        elif wanted and any(turn.is_over for turn in self._turns.values()):
-            # at the server that one's turn has ended, so the offer is right; it soon has at the agent, too
-            self._offers[offer.turn_id] = offer
-        else:
+        if self.is_full or (offer.resumed and not self._resumes):
             self._decline(offer)
+        elif len(self._turns) < self._concurrency:
+            self._take_up(offer)
+        elif offer.turn_id not in self._offers:
+            self._offers[offer.turn_id] = offer
+            self._tools.timers.later(OFFER_SECONDS, partial(self._had_no_room, offer))
 
     def frame(self, frame: AttachmentFrame) -> None:
         """Bring a frame to its turn; those of channels that are not ours any more are ignored."""
@@ -172,6 +177,11 @@ class Turns:
         self._turns[offer.turn_id] = turn
         self.idle.clear()
         self._attach(turn)
+
+    def _had_no_room(self, offer: Offer) -> None:
+        if self._offers.get(offer.turn_id) is offer:
+            del self._offers[offer.turn_id]
+            self._decline(offer)
 
     def _decline(self, offer: Offer) -> None:
         self.call("agent.decline", DeclineParams(session_id=offer.session_id, turn_id=offer.turn_id))

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from midstream.agents.errors import TurnEnded
 from midstream.protocol.agent_calls import AttachResult
 from midstream.protocol.agents import WriteResult, is_stored
-from midstream.protocol.errors import MidstreamError, Refused, Unavailable
+from midstream.protocol.errors import MidstreamError, Overloaded, Refused, Unavailable
 from midstream.protocol.frames import Answered, InputsWaiting
 from midstream.protocol.model import InteractionPart, TurnFailure
 from midstream.server.sessions import turns
@@ -121,10 +121,11 @@ class RemoteRun:
         """Let the worker go: the turn has ended, or this process does not run it any more."""
         self._over = True
         self._disarm()
-        self._agents.remove(self)
         attachment, self.attachment = self.attachment, None
         if attachment is not None:
             attachment.detach(code)
+        # only now: a worker that hears of the next turn first may think that it has no room
+        self._agents.remove(self)
 
     async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
         """Give the turn to a worker.
@@ -132,10 +133,13 @@ class RemoteRun:
         Raises:
             Refused: another worker has it, or may still come back for it.
             Unavailable: the worker is gone, and is not told.
+            Overloaded: the worker does not read what it is sent.
 
         """
         if link.is_gone:
             raise Unavailable("The worker's connection is gone. Attach again on a new one.")
+        if link.is_behind:
+            raise _overloaded()
         self._check_holder(link, None if params.generation is UNSET else params.generation)
         before, self.attachment = self.attachment, None
         if before is not None:
@@ -148,7 +152,11 @@ class RemoteRun:
         attachment = self._hold(link)
         if link.is_gone:  # since the commit began: nobody else would end it
             attachment.lost()
-        return await self._attached(attachment, params.waiting)
+        answer = await self._attached(attachment, params.waiting)
+        if link.is_behind:  # by the answers of other sessions: this one is as long as the messages in it
+            attachment.detach("overloaded")
+            raise _overloaded()
+        return answer
 
     # What an attachment calls
 
@@ -187,6 +195,8 @@ class RemoteRun:
                 self.outcomes.add(Outcome(n, sequences[0], len(sequences)))
             elif result.undone is not UNSET:
                 self.outcomes.add(Outcome(n, undone=result.undone))
+            elif result.summary is not UNSET:
+                self.outcomes.add(Outcome(n, through=result.summary.through_sequence))
             draft.mark = self.mark()
 
         return await self._state.loop.perform(work)
@@ -281,6 +291,9 @@ class RemoteRun:
     async def _result(self, outcome: Outcome) -> WriteResult:
         if outcome.undone is not None:
             return WriteResult(undone=outcome.undone)
+        if outcome.through:
+            summary = await self._state.reading.summary_through(outcome.through)
+            return WriteResult(summary=UNSET if summary is None else summary)
         return WriteResult(messages=await self._state.reading.finished_messages(outcome.first, outcome.count))
 
     def _answered(self, finished: FinishedDraft) -> list[InteractionPart]:
@@ -305,7 +318,8 @@ class RemoteRun:
         """End the turn, unless a worker came meanwhile: the loop decides."""
 
         async def work(state: LoadedState) -> None:
-            if self.attachment is not None or not self.is_running():
+            # a timer that runs is that of a worker that came, and was lost, since this was decided
+            if self.attachment is not None or self._timer is not None or not self.is_running():
                 return
             draft = await state.draft()
             turns.end_turn(draft, "failed", reason="runtime_interrupted", failure=failure, recoverable=True)
@@ -315,3 +329,7 @@ class RemoteRun:
             await self._state.loop.perform(work)
         except MidstreamError as error:
             log.warning("turn_end_refused", code=error.code, error=error.message)
+
+
+def _overloaded() -> Overloaded:
+    return Overloaded("More waits to be sent than this worker reads. Read, then attach again.")

@@ -6,15 +6,26 @@ import asyncio
 
 from msgspec import UNSET
 
-from midstream.protocol.agents import AbsorbInputs, AddInternal, EndStep
-from midstream.protocol.frames import ErrorFrame, WriteRefused
+from midstream.protocol.agents import AbsorbInputs, AddInternal, Compact, EndStep
+from midstream.protocol.errors import Overloaded
+from midstream.protocol.frames import ErrorFrame, WriteRefused, Wrote
 from midstream.protocol.limits import Limits
 from midstream.protocol.model import ApprovalResponse, ErrorPart, InteractionPart, TextPart, ToolPart
+from midstream.server.sessions.commands import TakesWrites
 from midstream.server.sessions.services import Settings
 from tests.server.sessions.house import Street, in_simulation, refusal
 from tests.server.sessions.workers import COMPLETED, Link, Remote, begin, reason, remote_agents, texts
 
 APPROVED = ApprovalResponse(decision="approved")
+
+
+class Flooded(Link):
+    """A link that falls behind by what other sessions answer, while an attach is carried out."""
+
+    def open(self, attachment: TakesWrites) -> int:
+        """Give out a channel."""
+        self.is_behind = True
+        return super().open(attachment)
 
 
 # A worker that is lost
@@ -104,6 +115,25 @@ async def test_a_worker_that_is_lost_while_it_attaches_holds_nothing(street: Str
 
 
 @in_simulation
+async def test_an_attach_whose_answer_nobody_reads_is_refused_and_the_lease_runs(street: Street) -> None:
+    """Its answer has whole messages: a worker that asks without reading must not make them heap up."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        remote.say("Hello")
+        await remote.acknowledged(durable=True)
+        turn_id = remote.attached.turn.turn_id
+        link.is_behind = True
+        assert isinstance(await refusal(Remote.attach(house, link, turn_id)), Overloaded)
+        assert isinstance(await refusal(Remote.attach(house, Flooded("w"), turn_id)), Overloaded)
+        assert (await Remote.attach(house, Link("w"), turn_id)).attached.next_n == remote.n
+        assert isinstance(await refusal(Remote.attach(house, Flooded("w"), turn_id)), Overloaded)
+        await asyncio.sleep(31)
+        assert (await house.turn(turn_id)).turn.state == "failed"  # type: ignore[union-attr]  # there is one
+
+
+@in_simulation
 async def test_answers_given_while_the_worker_is_away_are_there_when_it_is_back(street: Street) -> None:
     """Of an open message, and of one that a steering input has closed meanwhile."""
     agents = remote_agents()
@@ -141,6 +171,27 @@ async def test_results_that_were_lost_with_the_connection_are_told_again(street:
         again = await Remote.attach(house, Link("w"), remote.attached.turn.turn_id, generation=1)
         assert [(n, len(result.messages)) for n, result in again.attached.results] == [(good, 1)]
         assert [(n, error.code) for n, error in again.attached.refused] == [(bad, "illegal_transition")]
+
+
+@in_simulation
+async def test_a_summary_whose_answer_was_lost_is_told_again(street: Street) -> None:
+    """Also after a restart of the server, and where it was a repeat."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        first = remote.write(Compact(through_sequence=1, summary="It began."))
+        again = remote.write(Compact(through_sequence=1, summary="It began."))
+        await remote.acknowledged(durable=True)
+        made = [(frame.n, frame.result) for frame in link.of(Wrote)]
+        assert [n for n, _ in made] == [first, again]
+        link.lose()
+        turn_id = remote.attached.turn.turn_id
+        assert (await Remote.attach(house, Link("w"), turn_id, generation=1)).attached.results == made
+        await house.crash()
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        assert (await Remote.attach(house, Link("w"), turn_id, generation=2)).attached.results == made
 
 
 # A server that is lost

@@ -207,7 +207,7 @@ class Attachment:
         self._run.applied = self._done = frame.n
         try:
             if part_id is None:
-                raise _no_part(frame.handle)  # noqa: TRY301  # refused like what the session refuses
+                raise _no_part(frame.handle)
             self._full = self._run.append(part_id, frame.text) or self._full
         except TurnEnded:
             self.detach("ended")

@@ -16,13 +16,18 @@ _MOST = 256
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What came of one write: messages that it wrote, as a range of sequences; or something else."""
+    """What came of one write: messages that it wrote, as a range of sequences; or something else.
+
+    They are stored by position: what is new goes to the end.
+    """
 
     n: int
     first: int = 0
     count: int = 0
     undone: bool | None = None
     error: ErrorInfo | None = None
+    through: int = 0
+    """Of a summary: the message that it ends with, which names it."""
 
 
 _decoder = msgspec.msgpack.Decoder(list[Outcome])

@@ -139,14 +139,8 @@ class Hold:
 
     async def call_tool(self, part_id: str = "tool") -> int:
         """Begin a tool call."""
-        part: Value = {
-            "type": "tool",
-            "tool_call_id": part_id,
-            "tool_name": "t",
-            "state": "ready",
-            "input": 1,
-        }
-        return await self.write("add_part", part={**part, "part_id": part_id})
+        part: dict[str, Value] = {"type": "tool", "tool_name": "t", "state": "ready", "input": 1}
+        return await self.write("add_part", part={**part, "part_id": part_id, "tool_call_id": part_id})
 
     async def ask(self, interaction_id: str = "ask", **fields: Value) -> int:
         """Ask for an approval of a tool call."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import NoReturn
 
 import pytest
 
@@ -120,6 +121,17 @@ async def test_a_stream_is_closed_when_it_is_over() -> None:
     source = Source(*SAID)
     await fed_in_memory(source)
     assert source.closed == 1
+
+
+async def test_a_stream_that_cannot_be_closed_was_fed_all_the_same() -> None:
+    """Whether its library closes by a plain function or not."""
+
+    class Stuck(Source):
+        def close(self) -> NoReturn:  # type: ignore[override]  # as some libraries have it
+            raise OSError
+
+    fed, parts = await fed_in_memory(Stuck(*SAID))
+    assert (words_of(parts), fed.reason) == (["a"], "stop")
 
 
 @pytest.mark.parametrize("stream", [iter(SAID), None, "text", object()])

@@ -142,7 +142,7 @@ async def _close(stream: object) -> None:
     """Close the provider's stream, so that its connection is free and the model stops."""
     close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
     if callable(close):
-        closing = cast("Callable[[], object]", close)()
-        if inspect.isawaitable(closing):
-            with contextlib.suppress(Exception):  # it is over; how it takes its leave changes nothing
+        with contextlib.suppress(Exception):  # it is over; how it takes its leave changes nothing
+            closing = cast("Callable[[], object]", close)()
+            if inspect.isawaitable(closing):
                 await closing

@@ -10,12 +10,13 @@ import structlog
 
 from midstream.agents.errors import TurnEnded, TurnFailed
 from midstream.protocol.agents import EndTurn
-from midstream.protocol.errors import MidstreamError
+from midstream.protocol.errors import MidstreamError, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from midstream.agents.turn import Agent, Turn
+    from midstream.agents.writer import Writer
 
 log = structlog.get_logger("midstream.agent")
 
@@ -48,6 +49,22 @@ async def outcome(agent: Agent, turn: Turn, *, is_running: Callable[[], bool]) -
     return EndTurn(state="completed")
 
 
+async def finish(writer: Writer, end: EndTurn) -> None:
+    """Write how a turn ends, or, where that is refused, that it could not be written.
+
+    Raises:
+        TurnEnded: it has ended already.
+
+    """
+    try:
+        await writer.write(end)
+    except Unavailable:
+        raise
+    except MidstreamError as error:
+        log.warning("turn_end_refused", code=error.code, error=error.message)
+        await writer.write(UNWRITABLE)
+
+
 def failed(error: TurnFailed) -> EndTurn:
     """Return the end of a turn that failed so."""
     return EndTurn(state="failed", failure=error.failure, recoverable=error.recoverable)
@@ -72,5 +89,5 @@ def _failure(error: BaseException) -> TurnFailed:
         log.warning("agent_refused", code=error.code, error=error.message)
         return TurnFailed(error.code, error.message)
     log.error("agent_failed", exc_info=error)
-    what = f"The agent failed with {type(error).__name__}. The server's log has the cause."
+    what = f"The agent failed with {type(error).__name__}. The log of its process has the cause."
     return TurnFailed("agent_failed", what)

@@ -13,6 +13,29 @@ from typing import NamedTuple
 
 COMMAND = (sys.executable, "-m", "midstream.cli")
 
+WAITING = """
+import asyncio
+
+async def agent(turn):
+    async with turn.step() as step, step.text() as text:
+        await text.append("one two three")
+        await asyncio.Event().wait()
+"""
+"""An agent that stops in the middle of a sentence, for as long as it may."""
+DEAF = """
+import asyncio
+
+async def agent(turn):
+    async with turn.step() as step, step.text() as text:
+        await text.append("one two three")
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                pass
+"""
+"""An agent that cannot be cancelled."""
+
 
 class Ended(NamedTuple):
     """How a process ended, and all that it wrote."""

@@ -8,32 +8,7 @@ from pathlib import Path
 from midstream.cli.render import TAKEN_BACK
 from midstream.cli.serve import LISTENING
 from midstream.cli.talk import OPEN_QUESTION
-from tests.cli.processes import free_port, serving, started
-
-WAITING = """
-import asyncio
-
-async def agent(turn):
-    async with turn.step() as step, step.text() as text:
-        await text.append("one two three")
-        await asyncio.Event().wait()
-"""
-"""An agent that stops in the middle of a sentence, for as long as it may."""
-
-
-DEAF = """
-import asyncio
-
-async def agent(turn):
-    async with turn.step() as step, step.text() as text:
-        await text.append("one two three")
-        while True:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                pass
-"""
-"""An agent that cannot be cancelled."""
+from tests.cli.processes import DEAF, WAITING, free_port, serving, started
 
 
 async def test_a_piped_chat_is_answered_and_seen_by_who_follows(tmp_path: Path) -> None:

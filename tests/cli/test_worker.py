@@ -8,31 +8,9 @@ from pathlib import Path
 import pytest
 
 from midstream.cli.work import WORKING
-from tests.cli.processes import serving, started
+from tests.cli.processes import DEAF, WAITING, serving, started
 
 REMOTE = ("--agent", "remote", "--log-level", "error")
-WAITING = """
-import asyncio
-
-async def agent(turn):
-    async with turn.step() as step, step.text() as text:
-        await text.append("one two three")
-        await asyncio.Event().wait()
-"""
-"""An agent that stops in the middle of a sentence, for as long as it may."""
-DEAF = """
-import asyncio
-
-async def agent(turn):
-    async with turn.step() as step, step.text() as text:
-        await text.append("one two three")
-        while True:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                pass
-"""
-"""An agent that cannot be cancelled."""
 
 
 async def test_the_built_in_agent_works_for_a_server_that_has_none(tmp_path: Path) -> None:

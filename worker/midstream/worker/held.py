@@ -12,10 +12,10 @@ import structlog
 
 from midstream.agents.errors import TurnEnded
 from midstream.agents.resumption import Resumption
-from midstream.agents.run import UNWRITABLE, outcome
+from midstream.agents.run import finish, outcome
 from midstream.agents.turn import Agent, Turn
 from midstream.protocol.agent_calls import AttachResult
-from midstream.protocol.errors import MidstreamError
+from midstream.protocol.errors import Unavailable
 from midstream.protocol.frames import Ack
 from midstream.worker.attachment import AttachAgain, Attachment, AttachmentFrame, Event, Over
 from midstream.worker.writer import RemoteWriter, Way
@@ -105,12 +105,8 @@ class HeldTurn:
         end = await outcome(self._settled, turn, is_running=writer.is_running)
         if end is None:
             return
-        with contextlib.suppress(TurnEnded):
-            try:
-                await writer.write(end)
-            except MidstreamError as error:
-                log.warning("turn_end_refused", code=error.code, error=error.message)
-                await writer.write(UNWRITABLE)
+        with contextlib.suppress(TurnEnded, Unavailable):
+            await finish(writer, end)
             self.is_ended = True
 
     def _settled(self, turn: Turn) -> Awaitable[None]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from midstream.agents.errors import TurnEnded, TurnFailed
-from midstream.agents.run import UNWRITABLE, failed, outcome
+from midstream.agents.run import failed, finish, outcome
 from midstream.agents.turn import Agent, Turn
-from midstream.protocol.errors import MidstreamError, Unavailable
+from midstream.protocol.errors import Unavailable
 from midstream.server.sessions.commands import not_remote
 from midstream.server.sessions.writer import TurnWriter
 from midstream.server.storage import rows
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from midstream.server.sessions.projection import FinishedDraft
     from midstream.server.sessions.state import LoadedState
     from midstream.server.storage.records import AttachmentRow
-
-log = structlog.get_logger("midstream.agent")
 
 
 class _TaskRun:
@@ -107,8 +105,4 @@ class InProcessAgents:
                 return
             end = ran
         with contextlib.suppress(TurnEnded, Unavailable):
-            try:
-                await writer.write(end)
-            except MidstreamError as error:
-                log.warning("turn_end_refused", code=error.code, error=error.message)
-                await writer.write(UNWRITABLE)
+            await finish(writer, end)

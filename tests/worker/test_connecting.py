@@ -7,11 +7,9 @@ import asyncio
 import msgspec
 import pytest
 
-from midstream.agents import Turn
 from midstream.client.errors import IncompatibleServer
 from midstream.protocol.agent_calls import (
     AttachParams,
-    DeclineParams,
     DetachParams,
     EmptyResult,
     RegisterResult,
@@ -30,41 +28,13 @@ from midstream.protocol.frames import Ack, Append, Detached, GoAway, Offer, Writ
 from midstream.worker import ConnectionRejected, Worker
 from tests.client.stage import Stage, in_simulation, on_every_network
 from tests.worker.peer import ATTACHED, Taker, again, attached, registered, working
-
-
-class Agent:
-    """An agent that streams a word each time it is told to."""
-
-    def __init__(self) -> None:
-        self.begun = 0
-        self.stopped = asyncio.Event()
-        self._words: asyncio.Queue[str | None] = asyncio.Queue()
-
-    def say(self, *words: str) -> None:
-        """Let it say these."""
-        for word in words:
-            self._words.put_nowait(word)
-
-    def end(self) -> None:
-        """Let it return."""
-        self._words.put_nowait(None)
-
-    async def __call__(self, turn: Turn) -> None:
-        """Run a turn."""
-        self.begun += 1
-        try:
-            async with turn.step() as step, step.text() as text:
-                while (word := await self._words.get()) is not None:
-                    await text.append(word)
-        except asyncio.CancelledError:
-            self.stopped.set()
-            raise
+from tests.worker.telling import Told
 
 
 @on_every_network
 async def test_a_turn_is_taken_written_and_ended(stage: Stage) -> None:
     """The frames are those of SPEC 14.1."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent) as worker:
         link, params = await registered(stage)
         assert (params.name, params.concurrency, params.resumes) == ("w", 1, False)
@@ -92,7 +62,7 @@ async def test_a_turn_is_taken_written_and_ended(stage: Stage) -> None:
 @in_simulation
 async def test_registering_is_tried_again_while_the_server_puts_it_off(stage: Stage) -> None:
     """With pauses, on one connection."""
-    async with working(stage, Agent()):
+    async with working(stage, Told()):
         link = await stage.peer.accept()
         for error in (Overloaded("Later"), Unavailable("Later"), Overloaded("Later")):
             asked = await link.asked("agent.register")
@@ -105,7 +75,7 @@ async def test_registering_is_tried_again_while_the_server_puts_it_off(stage: St
 @on_every_network
 async def test_a_server_that_takes_no_workers_ends_them_with_the_reason(stage: Stage) -> None:
     """There is nothing to come back for."""
-    worker = Worker(stage.peer.url, Agent(), clock=stage.clock, random=stage.random)
+    worker = Worker(stage.peer.url, Told(), clock=stage.clock, random=stage.random)
     running = asyncio.ensure_future(worker.run())
     link = await stage.peer.accept()
     asked = await link.asked("agent.register")
@@ -117,7 +87,7 @@ async def test_a_server_that_takes_no_workers_ends_them_with_the_reason(stage: S
 @on_every_network
 async def test_a_strange_answer_ends_the_worker(stage: Stage) -> None:
     """It is no server of this protocol."""
-    worker = Worker(stage.peer.url, Agent(), clock=stage.clock, random=stage.random)
+    worker = Worker(stage.peer.url, Told(), clock=stage.clock, random=stage.random)
     running = asyncio.ensure_future(worker.run())
     link = await stage.peer.accept()
     asked = await link.asked("agent.register")
@@ -135,7 +105,7 @@ class Strange(msgspec.Struct):
 @on_every_network
 async def test_a_worker_that_is_replaced_stops_its_agents_and_ends(stage: Stage) -> None:
     """By 4506, which says not to come back."""
-    agent = Agent()
+    agent = Told()
     worker = Worker(stage.peer.url, agent, clock=stage.clock, random=stage.random)
     running = asyncio.ensure_future(worker.run())
     link, _ = await registered(stage)
@@ -155,7 +125,7 @@ def test_an_attachment_that_ended_is_made_anew_where_the_server_is(code: str, se
 
     @in_simulation
     async def scenario(stage: Stage) -> None:
-        agent = Agent()
+        agent = Told()
         async with working(stage, agent):
             link, _ = await registered(stage)
             await attached(link)
@@ -179,7 +149,7 @@ def test_an_attachment_that_ended_is_made_anew_where_the_server_is(code: str, se
 @in_simulation
 async def test_attaching_is_tried_again_while_the_server_puts_it_off(stage: Stage) -> None:
     """Its turn stays its own."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent):
         link, _ = await registered(stage)
         await link.send(Offer("s", "t", resumed=False))
@@ -194,7 +164,7 @@ async def test_attaching_is_tried_again_while_the_server_puts_it_off(stage: Stag
 @on_every_network
 async def test_a_refused_attach_lets_the_turn_go_and_the_worker_takes_the_next(stage: Stage) -> None:
     """Another has it, or it has ended, or its session was deleted."""
-    agent = Agent()
+    agent = Told()
     errors = [
         *(Refused(reason, "No") for reason in ("turn_taken", "turn_ended", "fenced", "not_remote")),
         NotFound("session", "s"),
@@ -218,7 +188,7 @@ def test_a_turn_that_ended_while_the_worker_was_away_stops_its_agent(reason: str
 
     @in_simulation
     async def scenario(stage: Stage) -> None:
-        agent = Agent()
+        agent = Told()
         async with working(stage, agent) as worker:
             link, _ = await registered(stage)
             await attached(link)
@@ -238,7 +208,7 @@ def test_a_turn_that_ended_while_the_worker_was_away_stops_its_agent(reason: str
 @in_simulation
 async def test_a_lost_answer_to_the_first_attach_is_asked_for_again(stage: Stage) -> None:
     """Without an offer, and with the same instance."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent):
         link, first = await registered(stage)
         await link.send(Offer("s", "t", resumed=False))
@@ -258,7 +228,7 @@ async def test_an_agent_whose_predecessors_words_are_gone_is_stopped(
     stage: Stage,
 ) -> None:
     """A server that forgets what it had taken from another process cannot be gone on with."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent, resumes=True) as worker:
         link, _ = await registered(stage)
         result = msgspec.structs.replace(ATTACHED, next_n=8, durable_n=4)
@@ -275,78 +245,9 @@ async def test_an_agent_whose_predecessors_words_are_gone_is_stopped(
 
 
 @in_simulation
-async def test_an_offer_that_is_not_wanted_is_declined(stage: Stage) -> None:
-    """There is no room, or another process began it; one that is known is ignored."""
-    agent = Agent()
-    async with working(stage, agent):
-        link, _ = await registered(stage)
-        await link.send(Offer("s", "begun", resumed=True))
-        declined = await link.asked("agent.decline")
-        assert declined.as_(DeclineParams).turn_id == "begun"
-        await attached(link)
-        await Taker(link).take(2)
-        await link.send(Offer("s", "t", resumed=True))
-        await link.send(Offer("s", "another", resumed=False))
-        declined = await link.asked("agent.decline")
-        assert declined.as_(DeclineParams).turn_id == "another"
-
-
-@in_simulation
-async def test_an_offer_waits_for_an_agent_that_is_being_stopped(stage: Stage) -> None:
-    """Its turn has ended at the server; the next one is taken when it has ended here."""
-    may_end = asyncio.Event()
-    begun: list[str] = []
-
-    async def agent(turn: Turn) -> None:
-        begun.append(turn.turn_id)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await may_end.wait()
-
-    async with working(stage, agent) as worker:
-        link, _ = await registered(stage)
-        await attached(link)
-        assert await link.is_quiet()
-        await link.send(Detached(1, "ended"))
-        await link.send(Offer("s", "next", resumed=False))
-        assert await link.is_quiet()
-        may_end.set()
-        asked = await link.asked("agent.attach")
-        assert asked.as_(AttachParams).turn_id == "next"
-        turn = msgspec.structs.replace(ATTACHED.turn, turn_id="next")
-        await asked.result(msgspec.structs.replace(ATTACHED, channel=2, turn=turn))
-        assert await link.is_quiet()
-        assert (begun, worker.turns) == (["t", "next"], 1)
-
-
-@in_simulation
-async def test_an_offer_that_comes_before_the_end_of_the_turn_before_is_taken(stage: Stage) -> None:
-    """The server may know of the end first; it is declined only if there is no room for a while."""
-    agent = Agent()
-    async with working(stage, agent):
-        link, _ = await registered(stage)
-        await attached(link)
-        await Taker(link).take(2)
-        await link.send(Offer("s", "second", resumed=False))
-        await link.send(Offer("s", "second", resumed=False))
-        assert await link.is_quiet()
-        await link.send(Detached(1, "ended"))
-        asked = await link.asked("agent.attach")
-        assert asked.as_(AttachParams).turn_id == "second"
-        turn = msgspec.structs.replace(ATTACHED.turn, turn_id="second")
-        result = msgspec.structs.replace(ATTACHED, channel=2, turn=turn)
-        await asked.result(result)
-        await Taker(link, result).take(2)
-        await link.send(Offer("s", "third", resumed=False))
-        declined = await link.asked("agent.decline")
-        assert declined.as_(DeclineParams).turn_id == "third"
-
-
-@in_simulation
 async def test_a_drain_outlives_its_connection(stage: Stage) -> None:
     """It registers again to attach, and at once takes itself out."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent) as worker:
         link, _ = await registered(stage)
         await attached(link)
@@ -371,7 +272,7 @@ async def test_a_drain_outlives_its_connection(stage: Stage) -> None:
 @in_simulation
 async def test_a_server_that_goes_away_is_come_back_to_when_it_says(stage: Stage) -> None:
     """The turn goes on there."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent):
         link, _ = await registered(stage)
         await attached(link)
@@ -389,7 +290,7 @@ async def test_a_server_that_goes_away_is_come_back_to_when_it_says(stage: Stage
 @on_every_network
 async def test_frames_of_an_attachment_that_is_over_are_ignored(stage: Stage) -> None:
     """They crossed with the news."""
-    agent = Agent()
+    agent = Told()
     async with working(stage, agent):
         link, _ = await registered(stage)
         await attached(link)

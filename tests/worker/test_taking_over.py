@@ -78,7 +78,11 @@ async def test_turns_that_wait_in_a_queue_follow_each_other_without_a_decline(
     """Though the server offers the next one while it tells of the end of the one before."""
     stage = await open_stage()
     declined: list[object] = []
-    monkeypatch.setattr(Turns, "_decline", lambda _, offer: declined.append(offer))
+
+    def decline(_: Turns, offer: object) -> None:
+        declined.append(offer)
+
+    monkeypatch.setattr(Turns, "_decline", decline)
     stage.work(say_name)
     session = await stage.session()
     turns = [await session.prompt(str(number), delivery="queue") for number in range(8)]

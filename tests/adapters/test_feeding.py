@@ -127,7 +127,7 @@ async def test_a_stream_that_cannot_be_closed_was_fed_all_the_same() -> None:
     """Whether its library closes by a plain function or not."""
 
     class Stuck(Source):
-        def close(self) -> NoReturn:  # type: ignore[override]  # as some libraries have it
+        def close(self) -> NoReturn:  # not async, as some libraries have it
             raise OSError
 
     fed, parts = await fed_in_memory(Stuck(*SAID))

@@ -59,10 +59,7 @@ export function systemEnvironment(webSocket?: SocketMaker): Environment {
     socket: (url, subprotocols) => {
       const Maker = webSocket ?? here.WebSocket;
       if (!Maker) {
-        throw new MidstreamError(
-          "unsupported",
-          "No WebSocket here: give systemEnvironment one, of the package ws.",
-        );
+        throw new MidstreamError("unsupported", "No WebSocket here: give systemEnvironment one.");
       }
       return new Maker(url, subprotocols);
     },

@@ -24,7 +24,7 @@ export const clientClosed = (): MidstreamError =>
 
 /** Too many prompts wait for the connection; this one was not taken. */
 export const outboxFull = (id: string, limit: number): MidstreamError =>
-  new MidstreamError("outbox_full", `${limit} prompts of session ${id} wait to be sent.`, { id, limit });
+  new MidstreamError("outbox_full", `${limit} prompts of ${id} wait.`, { id, limit });
 
 /** What answers at the URL does not speak this protocol, or not this version of it. */
 export const incompatibleServer = (problem: string): MidstreamError =>
@@ -32,14 +32,14 @@ export const incompatibleServer = (problem: string): MidstreamError =>
 
 /** The server closed the connection with a code that says not to come back (4500 to 4999). */
 export const connectionRejected = (close_code: number, reason: string): MidstreamError =>
-  new MidstreamError("connection_rejected", `The server refused the connection: ${close_code} ${reason}.`, {
+  new MidstreamError("connection_rejected", `The server refused: ${close_code} ${reason}.`, {
     close_code,
     reason,
   });
 
 /** The prompt was cancelled before a turn took it. */
 export const inputCancelled = (id: string): MidstreamError =>
-  new MidstreamError("input_cancelled", `Prompt ${id} was cancelled before a turn took it.`, { id });
+  new MidstreamError("input_cancelled", `Prompt ${id} was cancelled.`, { id });
 
 /** A fault of the client itself, which ends it: please report it. */
 export const clientFailed = (cause: unknown): MidstreamError => {

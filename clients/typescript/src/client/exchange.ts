@@ -218,6 +218,6 @@ function read(method: Method, result: unknown): unknown {
   try {
     return readResult(method, result);
   } catch (error) {
-    return incompatibleServer(`The result of ${method} cannot be read: ${error}.`);
+    return incompatibleServer(`${method} had an unreadable result: ${error}.`);
   }
 }

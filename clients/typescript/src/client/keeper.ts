@@ -1,6 +1,7 @@
 /** A store of any map from text to data: IndexedDB, AsyncStorage, a file. */
 import type { PromptParams } from "../protocol/calls.js";
 import type { SavedReplica } from "../protocol/merge.js";
+import { checkMap } from "../protocol/schema.js";
 import type { Keeper, Kept, Store } from "./store.js";
 
 /** A map from text to plain data (what JSON can hold). Each write is whole, or not done at all. */
@@ -46,10 +47,10 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     };
     const keeper: Keeper = {
       async load(): Promise<Kept> {
-        const replica = (await attempt(() => map.read(replicaKey))) as KeptReplica | undefined | null;
+        const replica = await attempt(async () => readKept(await map.read(replicaKey)));
         const prompts = (await attempt(() => map.readAll(promptKey))) as KeptPrompt[] | undefined;
         const inOrder = (prompts ?? []).sort((a, b) => a.at - b.at).map(({ prompt }) => prompt);
-        return { ...(replica?.form === FORM && { replica: replica.replica }), prompts: inOrder };
+        return { ...(replica && { replica }), prompts: inOrder };
       },
       async keepPrompt(prompt, at) {
         await attempt(() => map.write(promptKey + prompt.message_id, { prompt, at } satisfies KeptPrompt));
@@ -76,6 +77,19 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     return keeper;
   },
 });
+
+/** Return what was kept, if it has the form of now. @throws MidstreamError `invalid` */
+function readKept(kept: unknown): SavedReplica | undefined {
+  const { form, replica } = (kept ?? {}) as Partial<KeptReplica>;
+  if (form !== FORM) {
+    return undefined;
+  }
+  checkMap(
+    "cursor:map session:Session turns:Turn[] messages:Message[] from_sequence:count~ has_more:flag",
+    replica,
+  );
+  return replica;
+}
 
 /** A map that lives as long as the program: for tests. */
 export function memoryMap(): TextMap {

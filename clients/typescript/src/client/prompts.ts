@@ -60,11 +60,12 @@ export class Prompts {
   }
 
   /**
-   * Take a prompt and follow it; it is sent by `pump`. The same prompt again gives what is known of it.
+   * Take a prompt and follow it; it is sent by `pump`. The same prompt again gives what is known of it. One
+   * that was kept over a reload is taken whatever the limit.
    *
    * @throws MidstreamError `outbox_full`; `idempotency_conflict`: its id is that of another prompt.
    */
-  add(prompt: PromptParams): Progress {
+  add(prompt: PromptParams, isKept = false): Progress {
     const { message_id } = prompt;
     const known = this.#followed.get(message_id);
     if (known) {
@@ -75,7 +76,7 @@ export class Prompts {
       return known;
     }
     const { outboxLimit } = this.#options;
-    if (this.waiting.length >= outboxLimit) {
+    if (!isKept && this.waiting.length >= outboxLimit) {
       throw outboxFull(this.#replica.sessionId, outboxLimit);
     }
     this.waiting = [...this.waiting, prompt];

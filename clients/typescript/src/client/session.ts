@@ -31,7 +31,7 @@ import type { Owner, SessionNews } from "./owner.js";
 import { Prompts } from "./prompts.js";
 import type { ForkOptions, Given, Made, Requests, Scope } from "./requests.js";
 import type { Kept } from "./store.js";
-import type { SessionState, Subscription, SubscriptionUser, Tools } from "./subscription.js";
+import type { SessionState, Subscription, Tools } from "./subscription.js";
 import type { TurnHandle, TurnOwner } from "./turns.js";
 import type { VerifyReport } from "./verify.js";
 import { Listeners } from "./waiting.js";
@@ -48,7 +48,7 @@ const SAVE_MS = 1000;
  * share it. What is read here is the replica: it is never torn, and while the session is not `live` it is
  * what was known last. What did not change stays the same object.
  */
-export class Session implements TurnOwner, SubscriptionUser {
+export class Session implements TurnOwner {
   readonly sessionId: string;
   /** Resolves when what the store had of the session is shown. */
   readonly restored: Promise<void>;
@@ -69,7 +69,12 @@ export class Session implements TurnOwner, SubscriptionUser {
     this.#replica = replica;
     this.sessionId = replica.sessionId;
     this.#prompts = new Prompts(replica, tools, this, { ...owner, onChange: () => changed.notify() });
-    subscription.user = this;
+    subscription.user = {
+      onNews: (synced) => this.#onNews(synced),
+      onApplied: (news) => this.#news.notify(news),
+      onSignalled: (signal) => this.#signals.notify(signal),
+      onClosed: (error) => this.#onClosed(error),
+    };
     this.restored = this.#restore();
   }
 
@@ -220,11 +225,11 @@ export class Session implements TurnOwner, SubscriptionUser {
   }
 
   approve(interactionId: string, reason?: string): Promise<InteractionPart> {
-    return this.#decide(interactionId, "approved", reason);
+    return this.respond(interactionId, { kind: "approval", decision: "approved", reason });
   }
 
   deny(interactionId: string, reason?: string): Promise<InteractionPart> {
-    return this.#decide(interactionId, "denied", reason);
+    return this.respond(interactionId, { kind: "approval", decision: "denied", reason });
   }
 
   /** Answer all questions of an interaction: a value, or a list of values, by question id. */
@@ -311,22 +316,14 @@ export class Session implements TurnOwner, SubscriptionUser {
     }
   }
 
-  onNews(synced: boolean): void {
+  #onNews(synced: boolean): void {
     this.#prompts.settle(this.state === "live", synced);
     if (this.#owner.keeper) {
       this.#saving ??= this.#tools.timers.later(SAVE_MS, () => this.save());
     }
   }
 
-  onApplied(news: SessionNews): void {
-    this.#news.notify(news);
-  }
-
-  onSignalled(signal: Signal): void {
-    this.#signals.notify(signal);
-  }
-
-  onClosed(error: MidstreamError | undefined): void {
+  #onClosed(error: MidstreamError | undefined): void {
     this.#saving?.();
     if (error?.code === "not_found" || ["deleted", "forbidden"].includes(error?.details.reason as string)) {
       this.#owner.keeper?.forget(this.pending);
@@ -354,16 +351,12 @@ export class Session implements TurnOwner, SubscriptionUser {
           this.#replica.restore(kept.replica);
         }
         for (const prompt of kept?.prompts ?? []) {
-          this.#prompts.add(prompt);
+          this.#prompts.add(prompt, true);
         }
         this.#subscription.ready();
         this.#prompts.pump();
       }
     });
-  }
-
-  #decide(id: string, decision: "approved" | "denied", reason?: string): Promise<InteractionPart> {
-    return this.respond(id, { kind: "approval", decision, reason });
   }
 
   /** Make a request that is seldom made, and needs a connection anyway: how is loaded then. */
@@ -389,21 +382,16 @@ export class Session implements TurnOwner, SubscriptionUser {
     return this.#tools.exchange.ask(method, whole, kind);
   }
 
-  #wait(condition: () => unknown, what: string, timeoutMs: number | undefined): Promise<void> {
-    const look = () => {
-      if (condition()) {
-        return true;
-      }
-      this.#checkOpen();
-      return undefined;
-    };
-    const wait = { what, timeoutMs, problem: () => this.problem };
-    return this.#subscription.changed.until(look, wait).then(() => undefined);
+  async #wait(condition: () => unknown, what: string, timeoutMs: number | undefined): Promise<void> {
+    // a closed session throws: there is nothing to wait for any more
+    const look = () => (condition() ? true : this.#checkOpen());
+    await this.#subscription.changed.until(look, { what, timeoutMs, problem: () => this.problem });
   }
 
-  #checkOpen(): void {
+  #checkOpen(): undefined {
     if (this.state === "closed") {
       throw this.error ?? sessionClosed(this.sessionId, CLOSED_HERE);
     }
+    return undefined;
   }
 }

@@ -27,5 +27,5 @@ export function problemIn(value: unknown): MidstreamError | undefined {
   } catch {
     wrong ??= ""; // it holds itself
   }
-  return wrong === undefined ? undefined : invalid(wrong, "holds what the protocol does not carry");
+  return wrong === undefined ? undefined : invalid(wrong, "holds what is not carried");
 }

@@ -121,6 +121,36 @@ test("a store that fails costs what it would have kept, and nothing else", async
   expect(troubles.length).toBeGreaterThanOrEqual(3);
 });
 
+test("what was kept in another form, or was damaged, is not shown", async () => {
+  const map = memoryMap();
+  (await liveStage({ store: keepIn(map) })).client.close();
+  await settle();
+  const [kept] = (await map.readAll("replica")) as { form: number; replica: object }[];
+  const key = 'replica ["","s"]';
+  for (const damaged of [
+    { ...kept, form: 0 },
+    { ...kept, replica: { ...kept?.replica, messages: 7 } },
+    "?",
+  ]) {
+    await map.write(key, damaged);
+    const { client, session } = await reloaded(map);
+    expect([session.messages, client.state]).toEqual([[], "connecting"]);
+    client.close();
+  }
+  await map.write(key, kept);
+  expect((await reloaded(map)).session.messages.length).toBe(1);
+});
+
+test("more prompts than may wait are all sent, if they were kept", async () => {
+  const map = memoryMap();
+  const writer = new Stage().client({ store: keepIn(map) }).open("s");
+  await writer.prompt("one");
+  await writer.prompt("two");
+  const reader = new Stage().client({ store: keepIn(map), outboxLimit: 1 }).open("s");
+  await reader.restored;
+  expect(reader.pending.length).toBe(2);
+});
+
 test("a store that does not answer is not waited for", async () => {
   const never = (): Promise<never> => new Promise(() => undefined);
   const stage = new Stage();

@@ -155,6 +155,23 @@ async def test_a_worker_that_does_not_read_is_detached(street: Street) -> None:
         assert link.detached == ["overloaded"]
 
 
+@in_simulation
+async def test_what_waited_is_carried_out_with_turns_for_others_between(street: Street) -> None:
+    """A window holds tens of thousands of short texts, and each may be refused."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        remote.open_text()  # a commit: what follows waits for it
+        for _ in range(1000):
+            remote.append(7, "refused")
+        seen: set[int] = set()
+        while 1000 not in seen:
+            await asyncio.sleep(0)
+            seen.add(len(link.of(WriteRefused)))
+        assert len(seen) > 4  # in the simulation others may have had several turns by then
+
+
 # Who holds the turn
 
 

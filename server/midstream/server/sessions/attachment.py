@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("midstream.agent")
 _SLACK = 2
 """Windows of bytes that may wait here: a worker that keeps to its window never gets near."""
+_YIELD_EVERY = 64
+"""Frames after which others get a turn: text waits for nothing, and tens of thousands of it fit the bound."""
 
 
 class Attachment:
@@ -180,6 +182,7 @@ class Attachment:
 
     async def _work_off(self) -> None:
         self._busy = True
+        carried_out = 0
         while not self._over:
             if self._full:
                 self._full = False
@@ -188,6 +191,9 @@ class Attachment:
                 frame, part_id, size = self._waiting.popleft()
                 self._bytes -= size
                 await self._carry_out(frame, part_id)
+                carried_out += 1
+                if carried_out % _YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
             else:
                 break
             self._heed_reader()

@@ -55,7 +55,7 @@ async def play(loop: SimLoop, directory: Path, *, traced: bool = False) -> Playe
     events, least, most = EVENTS, 8, 30
     if loop.seed >= REMOTE_SEEDS:
         knobs = msgspec.structs.replace(knobs, crew=CrewKnobs.drawn(rng), acts=rng.choice([3, 10]))
-        events, least, most = EVENTS | {"prompt": (20, prompt)} | shifts.EVENTS, 15, 40
+        events, least, most = EVENTS | REMOTE_EVENTS | shifts.EVENTS, 15, 40
     world = World(loop, directory, knobs, traced=traced)
     async with world.running():
         open_house(world, rng)
@@ -87,6 +87,12 @@ def prompt(world: World, rng: Random) -> None:
     visitor, session_id = _somebody(world, rng)
     delivery: Delivery = rng.choice(["auto", "auto", "auto", "queue", "reject", "interrupt"])
     visitor.prompt(session_id, script.drawn(rng, acts=world.knobs.acts), delivery)
+
+
+def long_prompt(world: World, rng: Random) -> None:
+    """Somebody asks for a text that takes its time, and for something to be approved."""
+    visitor, session_id = _somebody(world, rng)
+    visitor.prompt(session_id, f"text:2+slow:{rng.randint(3, 12)}+stream:3 approve:0 text:3")
 
 
 def repeat(world: World, rng: Random) -> None:
@@ -284,6 +290,13 @@ EVENTS: Final[dict[str, tuple[float, Event]]] = {
     "ambush": (3, ambush),
 }
 """Everything that can happen, and how often it does."""
+
+REMOTE_EVENTS: Final[dict[str, tuple[float, Event]]] = {
+    "prompt": (16, prompt),
+    "long prompt": (6, long_prompt),
+    "doom": (4, doom),
+}
+"""Likewise, where workers run the turns; with what happens to them in `shifts.py`."""
 
 
 def _somebody(world: World, rng: Random, session_id: str | None = None) -> tuple[Visitor, str]:

@@ -45,6 +45,21 @@ async def test_a_turn_is_offered_to_one_worker_and_after_five_seconds_to_the_nex
 
 
 @in_simulation
+async def test_a_turn_is_offered_to_a_worker_that_reads_again(street: Street) -> None:
+    """Though nothing else happens: a turn that began while it did not read is not forgotten."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        link = Link("w")
+        link.is_behind = True
+        agents.register(link, 1)
+        turn_id = await prompted(house)
+        assert not link.offers
+        link.is_behind = False
+        await asyncio.sleep(5.1)
+        assert link.offers == [(turn_id, False)]
+
+
+@in_simulation
 async def test_a_declined_offer_goes_to_the_next_at_once(street: Street) -> None:
     """And a decline of what was not offered is nothing."""
     agents = remote_agents()

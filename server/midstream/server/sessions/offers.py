@@ -152,6 +152,7 @@ class RemoteAgents:
 
     async def close(self) -> None:
         """End what waits."""
+        self._runs.clear()
         for key in list(self._timers):
             self._cancel(key)
         for task in list(self._tasks):
@@ -167,7 +168,12 @@ class RemoteAgents:
             if run.turn_id not in offered:
                 self._offer_to_best(run, passed=set())
 
-    def _offer_to_best(self, run: RemoteRun, passed: set[str]) -> None:
+    def _offer_to_best(self, run: RemoteRun, passed: set[str]) -> bool:
+        """Offer a turn to the worker with the most room, but those passed; return whether there was one.
+
+        Where there was none, workers are asked again after a while: to read more, or to have declined, is
+        no event that anybody tells of.
+        """
         able = [
             worker
             for name, worker in self._workers.items()
@@ -177,11 +183,14 @@ class RemoteAgents:
             and self._wants(worker.link, run)
         ]
         if not able:
-            return
+            if ("offer", run.turn_id) not in self._timers:
+                self._later(("offer", run.turn_id), OFFER_SECONDS, partial(self._ask_again, run.turn_id))
+            return False
         worker = max(able, key=lambda one: (one.link.name == run.holder, one.room))
         worker.offered.add(run.turn_id)
         worker.link.send(run.session_id, Offer(run.session_id, run.turn_id, run.is_begun))
         self._later(("offer", run.turn_id), OFFER_SECONDS, partial(self._next, run.turn_id))
+        return True
 
     def _wants(self, link: WorkerLink, run: RemoteRun) -> bool:
         if link.is_behind:
@@ -198,19 +207,17 @@ class RemoteAgents:
         run = self._runs.get(turn_id)
         passed = {name for name, worker in self._workers.items() if turn_id in worker.offered}
         self._withdraw(turn_id)
-        if run is None:
-            return
-        for not_to in (passed, set[str]()):
-            self._offer_to_best(run, not_to)
-            if any(turn_id in worker.offered for worker in self._workers.values()):
-                return
-        self._later(("offer", turn_id), OFFER_SECONDS, partial(self._ask_all, turn_id))
+        if run is not None and not self._offer_to_best(run, passed):
+            self._offer_to_best(run, set())
 
-    def _ask_all(self, turn_id: str) -> None:
-        """Offer a turn anew, also to those who declined it."""
+    def _ask_again(self, turn_id: str) -> None:
+        """Offer a turn anew that nobody could be offered, also to those who declined it."""
+        self._cancel(("offer", turn_id))
         for worker in self._workers.values():
             worker.declined.discard(turn_id)
-        self._dispatch()
+        run = self._runs.get(turn_id)
+        if run is not None:
+            self._offer_to_best(run, set())
 
     def _release(self, turn_id: str) -> None:
         """Let any worker take a lost turn."""

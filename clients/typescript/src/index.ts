@@ -27,6 +27,7 @@ export type {
   PromptParams,
   PromptResult,
   StopResult,
+  Summary,
 } from "./protocol/calls.js";
 export { type Codec, JSON_CODEC, loadMsgpack } from "./protocol/codec.js";
 export { canonical, messageDigest } from "./protocol/digest.js";

@@ -1,6 +1,6 @@
 /** A store of any map from text to data: IndexedDB, AsyncStorage, a file. */
 import type { PromptParams } from "../protocol/calls.js";
-import type { SavedReplica } from "../protocol/merge.js";
+import type { Replica, SavedReplica } from "../protocol/merge.js";
 import { checkMap } from "../protocol/schema.js";
 import type { Keeper, Kept, Store } from "./store.js";
 
@@ -34,7 +34,7 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     const key = JSON.stringify([place, sessionId]);
     const replicaKey = `replica ${key}${includeInternal ? " internal" : ""}`;
     const promptKey = `prompt ${key} `;
-    let kept = "";
+    let kept: string | undefined;
     // one after the other: a slow write must not come after a later one
     let last: Promise<unknown> = Promise.resolve();
     const attempt = <T>(work: () => Promise<T>): Promise<T | undefined> => {
@@ -58,16 +58,16 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
       dropPrompt(messageId) {
         void attempt(() => map.remove(promptKey + messageId));
       },
-      keepReplica(save) {
-        const replica = save(KEPT_MESSAGES);
+      keepReplica(given) {
+        const replica = saved(given, KEPT_MESSAGES);
         const place = replica && JSON.stringify([replica.cursor, replica.from_sequence]);
-        if (replica && place && place !== kept) {
+        if (replica && place !== kept) {
           kept = place;
           void attempt(() => map.write(replicaKey, { form: FORM, replica } satisfies KeptReplica));
         }
       },
       forget(prompts) {
-        kept = "";
+        kept = undefined;
         void attempt(() => map.remove(replicaKey));
         for (const { message_id } of prompts) {
           keeper.dropPrompt(message_id);
@@ -77,6 +77,26 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     return keeper;
   },
 });
+
+/** Return a replica as one value, with the newest `most` messages; undefined while there is no cursor. */
+export function saved(replica: Replica, most: number): SavedReplica | undefined {
+  const { session } = replica;
+  const cursor = replica.cursor();
+  if (!cursor || !session) {
+    return undefined;
+  }
+  const all = replica.messages();
+  const messages = all.slice(-most);
+  const isCut = messages.length < all.length;
+  return {
+    cursor,
+    session,
+    turns: [...replica.turns.values()],
+    messages,
+    from_sequence: (isCut ? messages[0]?.sequence : replica.fromSequence) ?? null,
+    has_more: replica.hasMore || isCut,
+  };
+}
 
 /** Return what was kept, if it has the form of now. @throws MidstreamError `invalid` */
 function readKept(kept: unknown): SavedReplica | undefined {

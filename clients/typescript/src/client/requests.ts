@@ -2,7 +2,7 @@
  * What is asked of the server now and then, and needs a connection anyway (SPEC 7). Loaded when it is first
  * needed. Nothing here is imported that the client itself imports, so that it is a small file of its own.
  */
-import type { Params, PendingInteraction } from "../protocol/calls.js";
+import type { Page, Params, PendingInteraction, Summary } from "../protocol/calls.js";
 import type { Replica } from "../protocol/merge.js";
 import type { SessionInfo, ValueMap } from "../protocol/model.js";
 import type { Exchange } from "./exchange.js";
@@ -13,7 +13,14 @@ export interface Scope {
   readonly exchange: Exchange;
   /** Wait until the replica is live. @throws MidstreamError what stands against that */
   ready(): Promise<void>;
+  /** An answer shows this version: a replica that is below it has missed something. */
+  shown(answer: { readonly epoch: string; readonly version: number }): void;
+  /** @throws MidstreamError `incompatible_server` */
+  fail(problem: string): never;
 }
+
+/** How often what does not fit is read again before the server is held to be at fault. */
+const REREADS = 20;
 
 export interface ForkOptions {
   /** The last message to copy; else all are. */
@@ -33,7 +40,7 @@ export type Given<N extends keyof Requests> = Requests[N] extends (scope: Scope,
 /** Extend the window downwards by up to `limit` messages; false where there are none. */
 export async function loadEarlier(scope: Scope, limit: number, onLoaded: () => void): Promise<boolean> {
   const { replica, exchange } = scope;
-  for (;;) {
+  for (let left = REREADS; left; left--) {
     await scope.ready();
     if (!replica.hasMore) {
       return false;
@@ -48,6 +55,7 @@ export async function loadEarlier(scope: Scope, limit: number, onLoaded: () => v
     // for a sync in between, after which it is read again
     const isLoaded = await exchange.ask("messages", params, "repeatable", (page) => {
       const isApplied = replica.mergePage(page) === "applied";
+      scope.shown(page);
       if (isApplied) {
         onLoaded();
       }
@@ -57,6 +65,31 @@ export async function loadEarlier(scope: Scope, limit: number, onLoaded: () => v
       return true;
     }
   }
+  return scope.fail("No page of earlier messages fits the replica.");
+}
+
+/** Read a page of one segment; the replica stays as it is. */
+export function segment(
+  { replica, exchange }: Scope,
+  before_sequence: number | undefined,
+  limit: number,
+): Promise<Page> {
+  const { sessionId: session_id, includeInternal: include_internal } = replica;
+  return exchange.ask(
+    "messages",
+    { session_id, limit, before_sequence, include_internal, segment: true },
+    "repeatable",
+  );
+}
+
+/** Store a summary of all messages up to a sequence. */
+export async function compact(
+  { replica, exchange }: Scope,
+  through_sequence: number,
+  summary: string,
+): Promise<Summary> {
+  const params = { session_id: replica.sessionId, through_sequence, summary };
+  return (await exchange.ask("compact", params, "repeatable")).summary;
 }
 
 export async function interactions({ replica, exchange }: Scope): Promise<readonly PendingInteraction[]> {

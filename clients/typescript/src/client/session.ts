@@ -3,29 +3,28 @@ import type {
   CancelQueue,
   Delivery,
   Method,
+  Page,
   Params,
   PendingInteraction,
   PromptParams,
   PromptResult,
   ResultOf,
   StopResult,
+  Summary,
 } from "../protocol/calls.js";
 import type { MidstreamError } from "../protocol/errors.js";
 import type { Signal } from "../protocol/frames.js";
-import type { Replica } from "../protocol/merge.js";
 import type {
   ApprovalMode,
   InteractionPart,
   InteractionResponse,
-  Message,
   SessionInfo,
-  Turn,
   UserPart,
   Value,
   ValueMap,
 } from "../protocol/model.js";
 import { problemIn } from "../protocol/values.js";
-import { sessionClosed } from "./errors.js";
+import { incompatibleServer, sessionClosed } from "./errors.js";
 import type { CallKind } from "./exchange.js";
 import type { Owner, SessionNews } from "./owner.js";
 import { Prompts } from "./prompts.js";
@@ -34,10 +33,10 @@ import type { Kept } from "./store.js";
 import type { SessionState, Subscription, Tools } from "./subscription.js";
 import type { TurnHandle, TurnOwner } from "./turns.js";
 import type { VerifyReport } from "./verify.js";
+import { SessionView } from "./view.js";
 import { Listeners } from "./waiting.js";
 
 const CLOSED_HERE = "closed by this client";
-const NO_QUEUE: readonly string[] = [];
 /** How long the store may take before the session goes on without what it has. */
 const STORE_MS = 2000;
 /** How long after a change the replica is stored. */
@@ -48,26 +47,23 @@ const SAVE_MS = 1000;
  * share it. What is read here is the replica: it is never torn, and while the session is not `live` it is
  * what was known last. What did not change stays the same object.
  */
-export class Session implements TurnOwner {
-  readonly sessionId: string;
+export class Session extends SessionView implements TurnOwner {
   /** Resolves when what the store had of the session is shown. */
   readonly restored: Promise<void>;
   readonly #subscription: Subscription;
   readonly #tools: Tools;
   readonly #owner: Owner;
-  readonly #replica: Replica;
   readonly #prompts: Prompts;
   readonly #signals = new Listeners<Signal>();
   readonly #news = new Listeners<SessionNews>();
   #saving: (() => void) | undefined;
 
   constructor(subscription: Subscription, tools: Tools, owner: Owner) {
+    const { replica, changed } = subscription;
+    super(replica);
     this.#subscription = subscription;
     this.#tools = tools;
     this.#owner = owner;
-    const { replica, changed } = subscription;
-    this.#replica = replica;
-    this.sessionId = replica.sessionId;
     this.#prompts = new Prompts(replica, tools, this, { ...owner, onChange: () => changed.notify() });
     subscription.user = {
       onNews: (synced) => this.#onNews(synced),
@@ -93,58 +89,9 @@ export class Session implements TurnOwner {
     return this.#tools.exchange.problem;
   }
 
-  get includeInternal(): boolean {
-    return this.#replica.includeInternal;
-  }
-
-  /** The messages of the window, whole, ascending: the same list until something changes. */
-  get messages(): readonly Message[] {
-    return this.#replica.messages();
-  }
-
-  /** One message, whole; undefined where it is not among `messages`. */
-  message(messageId: string): Message | undefined {
-    return this.#replica.message(messageId);
-  }
-
-  /** Whether there are messages before the first of `messages`; see `loadEarlier`. */
-  get hasEarlier(): boolean {
-    return this.#replica.hasMore;
-  }
-
-  /** The session's own state: title, metadata, counts; undefined before anything was known of it. */
-  get info(): SessionInfo | undefined {
-    return this.#replica.session;
-  }
-
-  /** The turn that runs now. */
-  get turn(): Turn | undefined {
-    return this.#replica.runningTurn;
-  }
-
-  /** The known turns by id: those of the messages, and the newest 32. */
-  get turns(): ReadonlyMap<string, Turn> {
-    return this.#replica.turns;
-  }
-
-  /** The ids of accepted input that is not in a message yet, in order. */
-  get queue(): readonly string[] {
-    return this.info?.queue ?? NO_QUEUE;
-  }
-
   /** The prompts that the server has not accepted yet, in order: written offline, or on their way. */
   get pending(): readonly PromptParams[] {
     return this.#prompts.waiting;
-  }
-
-  /** The version of the session that the replica shows. */
-  get version(): number {
-    return this.#replica.version;
-  }
-
-  /** How far the replica has come; undefined before the first sync. */
-  get cursor() {
-    return this.#replica.cursor();
   }
 
   /** Call back after each change of anything that is read here; the returned function ends that. */
@@ -255,6 +202,16 @@ export class Session implements TurnOwner {
     return verify(this.#scope());
   }
 
+  /** Store a summary of all messages up to `throughSequence`: the agent is then given that instead. They stay. */
+  compact(throughSequence: number, summary: string): Promise<Summary> {
+    return this.#request("compact", throughSequence, summary);
+  }
+
+  /** Read a page of one segment (SPEC 8.10): the active one, or the one below a sequence. `messages` stays as it is. */
+  segment(beforeSequence?: number, limit = 50): Promise<Page> {
+    return this.#request("segment", beforeSequence, limit);
+  }
+
   /** Copy the session up to and with a message, or as a whole, and return the copy, synced. */
   async fork(options: ForkOptions = {}): Promise<Session> {
     return this.#owner.copy(await this.#request("fork", this.#tools.newId("key"), options));
@@ -311,8 +268,8 @@ export class Session implements TurnOwner {
   save(): void {
     this.#saving?.();
     this.#saving = undefined;
-    if (this.#replica.stage === "live") {
-      this.#owner.keeper?.keepReplica((most) => this.#replica.save(most));
+    if (this.replica.stage === "live") {
+      this.#owner.keeper?.keepReplica(this.replica);
     }
   }
 
@@ -348,7 +305,7 @@ export class Session implements TurnOwner {
     timers.run(() => {
       if (this.state !== "closed") {
         if (kept?.replica) {
-          this.#replica.restore(kept.replica);
+          this.replica.restore(kept.replica);
         }
         for (const prompt of kept?.prompts ?? []) {
           this.#prompts.add(prompt, true);
@@ -369,7 +326,15 @@ export class Session implements TurnOwner {
 
   #scope(): Scope {
     const { exchange } = this.#tools;
-    return { replica: this.#replica, exchange, ready: () => this.untilLive(exchange.timeoutMs) };
+    return {
+      replica: this.replica,
+      exchange,
+      ready: () => this.untilLive(exchange.timeoutMs),
+      shown: (answer) => this.#subscription.shown(answer),
+      fail: (problem) => {
+        throw incompatibleServer(problem);
+      },
+    };
   }
 
   async #ask<M extends Method>(

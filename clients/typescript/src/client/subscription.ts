@@ -204,6 +204,13 @@ export class Subscription {
     });
   }
 
+  /** An answer shows this version: all up to it was sent before, so what is not here was lost (SPEC 3.7). */
+  shown({ epoch, version }: { readonly epoch: string; readonly version: number }): void {
+    if (this.state === "live" && epoch === this.replica.epoch && version > this.replica.version) {
+      this.#applied("gap");
+    }
+  }
+
   /** Take what came of a frame, or of the answer to `subscribe`. */
   #applied(outcome: Outcome, frame?: SessionFrame): void {
     if (outcome === "gap" || outcome === "restart") {

@@ -4,6 +4,9 @@ import { messageDigest } from "../protocol/digest.js";
 import type { Message } from "../protocol/model.js";
 import type { Scope } from "./requests.js";
 
+/** How often digests of another version are asked for again before the server is held to be at fault. */
+const REREADS = 20;
+
 /** A message that is not the same here and there; a side is `[revision, digest]`, or undefined if absent. */
 export interface Difference {
   readonly sequence: number;
@@ -37,6 +40,7 @@ export async function verify(scope: Scope): Promise<VerifyReport> {
   const { replica, exchange } = scope;
   const found: Difference[] = [];
   let compared = 0;
+  let left = REREADS;
   await scope.ready();
   for (let start = replica.fromSequence ?? 1; replica.session && start <= replica.session.message_count; ) {
     const end = Math.min(start + exchange.limits.page_messages - 1, replica.session.message_count);
@@ -45,6 +49,9 @@ export async function verify(scope: Scope): Promise<VerifyReport> {
       compared += page.compared;
       found.push(...page.found);
       start = end + 1;
+      left = REREADS;
+    } else if (!--left) {
+      scope.fail("No digests were of the replica's version.");
     }
     await scope.ready();
   }
@@ -52,7 +59,7 @@ export async function verify(scope: Scope): Promise<VerifyReport> {
 }
 
 /** Compare a range of sequences; undefined where a sync came between the answer's version and the replica's. */
-function verifyPage({ replica, exchange }: Scope, start: number, end: number) {
+function verifyPage({ replica, exchange, shown }: Scope, start: number, end: number) {
   const params = {
     session_id: replica.sessionId,
     from_sequence: start,
@@ -60,6 +67,7 @@ function verifyPage({ replica, exchange }: Scope, start: number, end: number) {
     include_internal: replica.includeInternal,
   };
   return exchange.ask("verify", params, "repeatable", ({ epoch, version, digests }) => {
+    shown({ epoch, version });
     if (epoch !== replica.epoch || version !== replica.version) {
       return undefined;
     }

@@ -52,6 +52,19 @@ export interface Page {
   readonly turns: readonly Turn[];
   readonly epoch: string;
   readonly version: number;
+  /** Where a segment was asked: what the page holds, the summary, and whether the segment has more below. */
+  readonly source?: "active" | "segment";
+  readonly summary?: Summary;
+  readonly cut?: boolean;
+}
+
+/** What the messages of a segment said, in few words (SPEC 2.8). */
+export interface Summary {
+  readonly from_sequence: number;
+  readonly through_sequence: number;
+  readonly text: string;
+  readonly created_at: number;
+  readonly subject?: string;
 }
 
 export interface PendingInteraction {
@@ -90,9 +103,15 @@ export interface Calls {
   ];
   unsubscribe: [OfSession, object];
   messages: [
-    OfSession & { limit: number; before_sequence?: number | undefined; include_internal: boolean },
+    OfSession & {
+      limit: number;
+      before_sequence?: number | undefined;
+      include_internal: boolean;
+      segment?: boolean;
+    },
     Page,
   ];
+  compact: [OfSession & { through_sequence: number; summary: string }, { readonly summary: Summary }];
   turn: [OfSession & { turn_id?: string }, { readonly turn: Turn | null }];
   prompt: [PromptParams, PromptResult];
   stop: [OfSession & { turn_id: string; cancel_queue: CancelQueue }, StopResult];
@@ -149,9 +168,7 @@ const PROMPT = "state:started|queued|absorbed|cancelled message_id turn_id? posi
 /** What a client goes by in the results; what it only hands on is not looked at. */
 const RESULTS: { readonly [M in Method]?: string } = {
   subscribe: "channel:count sync:Sync",
-  messages:
-    "items:Message[] start_sequence?:count before_sequence?:count has_more:flag include_internal:flag turns:Turn[] " +
-    "epoch version:count",
+  messages: "items:Message[] has_more:flag turns:Turn[] version:count",
   turn: "turn:Turn~",
   prompt: PROMPT,
   cancel_input: PROMPT,

@@ -7,7 +7,6 @@ export interface Limits {
   readonly [name: string]: number;
   readonly frame_bytes: number;
   readonly chunk_bytes: number;
-  readonly nesting: number;
   readonly calls_in_flight: number;
   readonly page_messages: number;
 }
@@ -15,7 +14,6 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   frame_bytes: 1_048_576,
   chunk_bytes: 65_536,
-  nesting: 64,
   calls_in_flight: 64,
   page_messages: 200,
 };

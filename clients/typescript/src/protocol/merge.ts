@@ -119,21 +119,6 @@ export class Replica {
     return "applied";
   }
 
-  /** Return everything as one value for a store, with the newest `most` messages; undefined without a cursor. */
-  save(most: number): SavedReplica | undefined {
-    const { session } = this;
-    const cursor = this.cursor();
-    const all = this.messages();
-    const messages = all.slice(-most);
-    const isCut = messages.length < all.length;
-    const from_sequence = (isCut ? messages[0]?.sequence : this.fromSequence) ?? null;
-    const has_more = this.hasMore || isCut;
-    return (
-      cursor &&
-      session && { cursor, session, turns: [...this.turns.values()], messages, from_sequence, has_more }
-    );
-  }
-
   /** Become the replica that was saved; it counts only after a `replay` or `catchup`. */
   restore(saved: SavedReplica): void {
     Object.assign(this, saved.cursor, { stage: "restored", session: saved.session, hasMore: saved.has_more });

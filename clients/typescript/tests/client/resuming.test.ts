@@ -175,3 +175,31 @@ test("a page of another version is read again, and one that fits joins below", a
   expect(textOf(session)).toBe("two|three");
   expect(session.hasEarlier).toBe(true);
 });
+
+test("an answer above the replica shows that a frame was lost, and is asked for again after a sync", async () => {
+  const { session, socket } = await liveStage();
+  const report = session.verify();
+  await settle();
+  socket.answer("verify", { epoch: "e1", version: 6, digests: [] });
+  expect(session.state).toBe("syncing");
+  expect(socket.call("subscribe").params).toMatchObject({ cursor: CURSOR });
+  const entry = { sequence: 1, updated_at: 120, part_count: 1, appends: [[1, "o"]] };
+  socket.answer("subscribe", {
+    channel: 7,
+    sync: { mode: "replay", from: 5, epoch: "e1", version: 6, messages: [entry] },
+  });
+  await settle();
+  expect(socket.calls("verify").length).toBe(2);
+  socket.answer("verify", { epoch: "e1", version: 6, digests: [[1, 6, "not this"]] });
+  expect(await report).toMatchObject({ isEqual: false, compared: 1, differences: [{ sequence: 1 }] });
+});
+
+test("a server whose digests are never of the replica's version is held to be at fault", async () => {
+  const { session, socket } = await liveStage();
+  const report = expect(session.verify()).rejects.toMatchObject({ code: "incompatible_server" });
+  for (let count = 0; count < 20; count++) {
+    await settle();
+    socket.answer("verify", { epoch: "e1", version: 4, digests: [] });
+  }
+  await report;
+});

@@ -156,6 +156,20 @@ describe.skipIf(!hasServer)("a real server", { timeout: 60_000 }, () => {
     await expect(client.session("admin")).rejects.toMatchObject({ code: "not_found" });
   });
 
+  test("a summary closes a segment, and segments are read one by one", async () => {
+    const session = await connect(server).session("segments", { create: true });
+    await (await session.prompt("hello")).finished(PATIENCE_MS);
+    const made = await session.compact(session.messages.length, "They greeted.");
+    expect(made).toMatchObject({ from_sequence: 1, through_sequence: 2, text: "They greeted." });
+    await session.until(() => session.info?.summarized_through === 2, PATIENCE_MS);
+    const active = await session.segment();
+    expect(active).toMatchObject({ source: "active", items: [], summary: made, has_more: true });
+    const closed = await session.segment(active.next_before_sequence);
+    expect(closed).toMatchObject({ source: "segment", summary: made });
+    expect(closed.items).toEqual(session.messages);
+    expect((await session.verify()).isEqual).toBe(true);
+  });
+
   test("a signal reaches the others, and a missing session is said to be missing", async () => {
     const one = await connect(server).session("signals", { create: true });
     const other = await connect(server).session("signals");

@@ -1,6 +1,7 @@
 /** The merge law against an oracle: whatever is lost or late, a replica is the session at a version. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { saved } from "../../src/client/keeper.js";
 import type { Page } from "../../src/protocol/calls.js";
 import type { SessionFrame } from "../../src/protocol/frames.js";
 import { Replica, type SavedReplica } from "../../src/protocol/merge.js";
@@ -220,10 +221,10 @@ class Conversation {
   }
 
   reload(): void {
-    const saved = this.replica.save(100);
-    if (saved) {
+    const kept = saved(this.replica, 100);
+    if (kept) {
       this.replica = new Replica("s");
-      this.replica.restore(JSON.parse(JSON.stringify(saved)) as SavedReplica);
+      this.replica.restore(JSON.parse(JSON.stringify(kept)) as SavedReplica);
       this.page = undefined;
       this.subscribe();
     }

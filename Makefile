@@ -10,10 +10,10 @@ SESSION ?= demo
 TEST_PROCESSES ?= --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo chat test check format clean
+.PHONY: help demo chat test check typescript format clean
 
 help: ## Say what each target does
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F '|' '{ printf "%-13s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F '|' '{ printf "%-15s %s\n", $$1, $$2 }'
 
 demo: $(PACKAGE) ## Start a server with the demo agent and chat with it here
 	@$(BIN)/midstream demo
@@ -21,7 +21,7 @@ demo: $(PACKAGE) ## Start a server with the demo agent and chat with it here
 chat: $(PACKAGE) ## Join the demo's conversation from a second terminal
 	@$(BIN)/midstream chat ws://127.0.0.1:8787 $(SESSION)
 
-test: check ## Run the checks and then every test (ARGS="..." goes to pytest)
+test: check typescript ## Run the checks and then every test (ARGS="..." goes to pytest)
 	@$(BIN)/python -m pytest $(TEST_PROCESSES) $(ARGS)
 
 check: $(TOOLS) ## Check format, lint, types (mypy and pyright) and the direction of imports
@@ -31,13 +31,17 @@ check: $(TOOLS) ## Check format, lint, types (mypy and pyright) and the directio
 	@$(BIN)/mypy --cache-dir $(VENV)/mypy
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
+typescript: $(PACKAGE) ## Check and test the TypeScript client, where node and npm are there
+	@MIDSTREAM_PYTHON=$(CURDIR)/$(BIN)/python .ci/typescript
+
 format: $(TOOLS) ## Format the code and repair what ruff can repair
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
 clean: ## Remove .venv, caches, build results and the demo's database
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
-	rm -f demo.db demo.db-wal demo.db-shm demo.db-journal demo.db.lock demo.db.lock
+	rm -f demo.db demo.db-wal demo.db-shm demo.db-journal demo.db.lock
+	rm -rf clients/typescript/node_modules clients/typescript/dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed once, and again when pyproject.toml changed. After moving the clone: make clean.

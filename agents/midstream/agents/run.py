@@ -54,6 +54,7 @@ async def finish(writer: Writer, end: EndTurn) -> None:
 
     Raises:
         TurnEnded: it has ended already.
+        Unavailable: the session is not there now; it is not known whether it ended.
 
     """
     try:

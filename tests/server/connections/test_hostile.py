@@ -1,5 +1,6 @@
 """Laws of hostile input: it gets an error or an end, changes nothing, and disturbs nobody."""
 
+import asyncio
 import secrets
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ from midstream.protocol.limits import Limits
 from midstream.server.config import Config
 from midstream.server.connections.effects import Dispatch
 from midstream.server.connections.websocket import ANSWER_BUFFER_BYTES
+from midstream.server.sessions.commands import Command
 from tests.server.connections.caller import Caller
 from tests.server.connections.client import ByHand
 from tests.server.connections.registry import Notes
@@ -164,6 +166,41 @@ async def test_a_giant_stream_of_chunks_is_refused_once_and_not_held() -> None:
         assert error[0] == "error"
         await client.send("call", 2, "turn", {"session_id": "s"})
         assert (await client.receive())[:2] == ["result", 2]
+
+
+async def test_long_messages_in_a_row_are_taken_with_turns_for_others_between() -> None:
+    """To read one may take a while, and all that one read from the kernel brings would hold up everybody."""
+    turns = Turns()
+    async with serving(turns) as listener, client_of(listener) as client:
+        for number in range(18):
+            parts = [{"type": "text", "text": "x" * 40_000}]
+            await client.send(
+                "call", number, "prompt", {"session_id": "s", "message_id": f"m{number}", "parts": parts}
+            )
+        await turns.until_posted(18)
+    assert max(turns.posts.values()) <= 2
+
+
+class Turns(Notes):
+    """A registry that notes how many commands came in each turn of the event loop."""
+
+    def __init__(self) -> None:
+        """Count turns from here on."""
+        super().__init__()
+        self.posts: dict[int, int] = {}
+        self._turn = 0
+        self._loop = asyncio.get_running_loop()
+        self._next()
+
+    def _next(self) -> None:
+        self._turn += 1
+        if len(self.posted) < 18:
+            self._loop.call_soon(self._next)
+
+    def post(self, session_id: str, command: Command) -> None:
+        """Note a command, and the turn in which it came."""
+        self.posts[self._turn] = self.posts.get(self._turn, 0) + 1
+        super().post(session_id, command)
 
 
 async def test_a_frame_above_the_limit_gets_an_error_and_one_far_above_ends_the_connection() -> None:

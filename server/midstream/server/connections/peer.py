@@ -42,6 +42,8 @@ WRITE_BYTES: Final = 64 * 1024
 """What is joined to one write: larger ones cost more to join than they save."""
 READS_IN_A_ROW: Final = 32
 """Messages that are taken before others get a turn: one read from the kernel can hold thousands."""
+READ_BYTES_IN_A_ROW: Final = 64 * 1024
+"""Likewise, of long messages: to decode and check one of so many bytes can take tens of milliseconds."""
 _LEAST_DELAY: Final = 0.001
 """Seconds that a timer waits at least, so that rounding cannot make it fire for ever before its deadline."""
 
@@ -121,7 +123,7 @@ class Peer:
     # Reading
 
     async def _read(self) -> None:
-        count = 0
+        count = size = 0
         while True:
             message = await self._websocket.recv()
             if isinstance(message, str):
@@ -129,7 +131,9 @@ class Peer:
             else:
                 self._take(message, binary=True)
             count += 1
-            if count % READS_IN_A_ROW == 0:
+            size += len(message)
+            if count >= READS_IN_A_ROW or size >= READ_BYTES_IN_A_ROW:
+                count = size = 0
                 await asyncio.sleep(0)
 
     def _take(self, data: bytes, *, binary: bool) -> None:

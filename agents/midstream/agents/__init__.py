@@ -5,6 +5,7 @@ from midstream.agents.open_parts import Action, TextStream, ToolCall
 from midstream.agents.outcomes import Answers, Approval, ToolOutcome
 from midstream.agents.step import Step
 from midstream.agents.turn import Agent, Turn
+from midstream.protocol.agents import Context
 from midstream.protocol.model import Question, QuestionOption
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Agent",
     "Answers",
     "Approval",
+    "Context",
     "Question",
     "QuestionOption",
     "Step",

@@ -89,7 +89,7 @@ async def test_a_worker_whose_name_another_takes_ends_with_the_reason(tmp_path: 
         async with started("worker", url, "demo", "--name", "w", folder=tmp_path):
             ended = await first.ended()
     assert ended.code == 1
-    assert "midstream: The server closed the connection for good: code 4506" in ended.err
+    assert "midstream: Another process works as 'w' now" in ended.err
 
 
 async def test_a_worker_of_a_server_that_runs_its_agent_itself_ends_with_the_reason(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from typing import TextIO
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.stopping import deaf_tasks, stop_signals
 from midstream.server.agents import AgentUnavailable, agent_named
-from midstream.worker import MidstreamError, Worker
+from midstream.worker import ConnectionRejected, MidstreamError, Worker
 
+WORKER_REPLACED = 4506
+"""The close code that another worker of the same name brings (SPEC 11.3)."""
 WORKING = "Working for"
 """How the line begins that says for whom; who starts a worker can wait for it."""
 
@@ -49,10 +51,18 @@ async def work(  # noqa: PLR0913  # each is an option of the command
         told.cancel()
         try:
             await running
+        except ConnectionRejected as error:
+            raise CommandFailed(_rejected(error, worker.name)) from error
         except MidstreamError as error:
             raise CommandFailed(str(error)) from error
         if await deaf_tasks():
             os._exit(0)  # asyncio.run would wait for them for ever
+
+
+def _rejected(error: ConnectionRejected, name: str) -> str:
+    if error.details.get("close_code") != WORKER_REPLACED:
+        return str(error)
+    return f"Another process works as {name!r} now, so this one stops. Give each worker a --name of its own."
 
 
 def _say(out: TextIO, text: str) -> None:

@@ -53,6 +53,8 @@ def test_an_object_that_is_called_like_an_async_function_is_an_agent() -> None:
         ("dmeo", "expected `demo`"),
         ("replay:", "expected `demo`"),
         ("replay:missing-folder", "missing-folder is no folder"),
+        ("approve.py:agent", "such as `approve:agent`"),
+        ("./folder/approve.py:agent", "such as `approve:agent`"),
         ("no_such_module_here:agent", "No module named 'no_such_module_here'"),
         ("needing_for_test:agent", "No module named 'a_module_that_is_not_there'"),
         ("raising_for_test:agent", "importing raising_for_test raised ZeroDivisionError"),

@@ -47,6 +47,10 @@ def agent_named(spec: str, *, speed: float = 1.0) -> Agent:
 
 
 def _imported(spec: str, module: str, name: str) -> Agent:
+    if "/" in module or module.endswith(".py"):
+        stem = module.rpartition("/")[2].removesuffix(".py")
+        problem = f"expected a module as Python imports it, such as `{stem}:{name}`, in its own folder."
+        raise AgentUnavailable(spec, problem)
     try:
         found: object = importlib.import_module(module)
     except ImportError as error:

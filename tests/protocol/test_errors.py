@@ -68,3 +68,10 @@ def test_an_invalid_request_names_its_field() -> None:
     assert error.field == "limit"
     assert str(error) == "limit: Expected `int` >= 1"
     assert InvalidRequest("", "is no frame").field == ""
+
+
+def test_an_invalid_request_does_not_repeat_all_of_what_it_refuses() -> None:
+    """A value may be as long as a frame, and an error is kept, and sent where only small frames are."""
+    error = InvalidRequest("x" * 10_000, "y" * 10_000)
+    assert len(str(error)) < 2_100
+    assert str(error).startswith(f"{error.field}: yyy")

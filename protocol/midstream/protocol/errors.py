@@ -49,6 +49,14 @@ class InternalError(MidstreamError):
     code = "internal"
 
 
+_MOST_CHARS = 1000
+"""Of a refused value, or its path, that an error repeats: it may be as long as a frame."""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+
+
 class InvalidRequest(MidstreamError):
     """A frame or a parameter does not have the form that SPEC.md gives; nothing was changed.
 
@@ -64,6 +72,7 @@ class InvalidRequest(MidstreamError):
 
     def __init__(self, field: str, problem: str) -> None:
         """Name the field and say what is wrong with it and what was expected."""
+        field, problem = _cut(field), _cut(problem)
         super().__init__(f"{field}: {problem}" if field else problem, {"field": field})
 
     @property

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 /** A Python with the package `midstream`, command line included. */
-const PYTHON = process.env.MIDSTREAM_PYTHON ?? join(ROOT, ".venv", "bin", "python");
+export const PYTHON = process.env.MIDSTREAM_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 
 export const hasServer = existsSync(PYTHON);
 

@@ -174,7 +174,7 @@ export class Link {
     if (frame?.tag === "ping") {
       this.#send("pong", frame.nonce, this.#environment.wallMs());
     } else if (frame?.tag === "pong") {
-      this.#core.ponged(frame.nonce);
+      this.#core.ponged(now, frame.nonce);
       this.#arm();
     } else if (frame?.tag === "goaway") {
       this.#core.goaway(now, frame.reconnect_after_ms);

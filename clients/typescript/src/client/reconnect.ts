@@ -74,6 +74,8 @@ export class Reconnect {
   #pinged = false;
   #spokeAt = 0;
   #nonce = 0;
+  /** How long the last answer to a `ping` took. */
+  #roundTripMs = 0;
   #probe: { nonce: number; at: number; by: number; quietMs: number } | undefined;
   #returnAt: number | undefined;
 
@@ -130,7 +132,8 @@ export class Reconnect {
   }
 
   /** A `ping` was answered. */
-  ponged(nonce: number): void {
+  ponged(now: number, nonce: number): void {
+    this.#roundTripMs = now - this.#spokeAt;
     if (this.#probe && nonce >= this.#probe.nonce) {
       this.#probe = undefined;
     }
@@ -227,7 +230,9 @@ export class Reconnect {
     return [];
   }
 
-  #prove(now: number, quietMs: number): Effect[] {
+  #prove(now: number, least: number): Effect[] {
+    // over a slow link an answer takes its time: a good connection must not be given up for that
+    const quietMs = Math.max(least, 2 * this.#roundTripMs);
     this.#probe = { nonce: this.#nonce, at: now, by: now + Math.max(quietMs, this.#policy.probeMs), quietMs };
     return this.#ping(now);
   }

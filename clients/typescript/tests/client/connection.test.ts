@@ -142,6 +142,18 @@ test("back in the foreground, a connection that answers is kept", async () => {
   expect(session.state).toBe("live");
 });
 
+test("over a slow link an answer is waited for as long as the last ones took, twice", async () => {
+  const { stage, client, socket } = await liveStage();
+  await stage.advance(15_000);
+  await stage.advance(900);
+  pong(socket);
+  await stage.news("awake");
+  await stage.advance(1700);
+  expect(client.state).toBe("live");
+  await stage.advance(100);
+  expect(stage.sockets.length).toBe(2);
+});
+
 test("what still comes from before the sleep proves nothing for long", async () => {
   const { stage, client, socket } = await liveStage();
   await stage.news("awake");

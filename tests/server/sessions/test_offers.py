@@ -207,6 +207,42 @@ async def test_others_take_a_lost_turn_only_after_a_while(street: Street) -> Non
 
 
 @in_simulation
+async def test_a_turn_that_kills_one_process_after_another_fails(street: Street) -> None:
+    """Else it would take them down for ever, and their other turns with them."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        turn_id = await prompted(house)
+        for life in range(8):
+            assert (await house.turn()).turn is not None
+            link = Link("w", instance=str(life))
+            agents.register(link, 1)
+            await Remote.attach(house, link, turn_id)
+            agents.unregister(link)
+            link.lose()
+        await asyncio.sleep(0.1)
+        turn = (await house.turn(turn_id)).turn
+        assert turn is not None
+        assert (turn.state, turn.error.code if turn.error else "") == ("failed", "agent_lost")
+
+
+@in_simulation
+async def test_processes_that_write_something_may_be_lost_for_ever(street: Street) -> None:
+    """A long turn may see many deploys; and so may one whose worker keeps losing its line."""
+    agents = remote_agents()
+    async with street.house(remote=agents) as house:
+        turn_id = await prompted(house)
+        for life in range(18):
+            link = Link("w", instance=str(life // 9), resumes=True)
+            remote = await Remote.attach(house, link, turn_id)
+            if life % 9 == 0:
+                remote.call_tool(f"tool {life}")
+                await remote.acknowledged()
+            link.lose()
+        await asyncio.sleep(0.1)
+        assert (await house.turn()).turn is not None
+
+
+@in_simulation
 async def test_a_turn_that_is_given_up_is_offered_at_once(street: Street) -> None:
     """A worker that goes down in good order says so."""
     agents = remote_agents()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from midstream.protocol.agents import AbsorbInputs, AddInternal, EndStep, EndText, MoveTool
+from midstream.protocol.agents import AbsorbInputs, AddInternal, EndStep, EndText, EndTurn, MoveTool
 from midstream.protocol.frames import Ack, Answered, InputsWaiting, WriteRefused, Wrote
-from midstream.protocol.model import ApprovalResponse, TextPart
+from midstream.protocol.limits import Limits
+from midstream.protocol.model import ApprovalResponse, TextPart, TurnFailure
+from midstream.server.sessions.services import Settings
 from tests.server.sessions.house import Street, in_simulation, refusal
 from tests.server.sessions.workers import COMPLETED, Link, Remote, begin, reason, remote_agents, texts
 
@@ -287,6 +289,21 @@ async def test_a_stop_reaches_the_worker_at_once_and_nothing_enters_after_it(str
         remote.say("late", "p2")
         await asyncio.sleep(1)
         assert texts(await house.equal(recorder)) == ["partial"]
+
+
+@in_simulation
+async def test_an_end_that_says_too_much_is_refused(street: Street) -> None:
+    """Its failure becomes a part, which has a limit."""
+    agents = remote_agents()
+    settings = Settings(limits=Limits(part_bytes=100))
+    async with street.house(remote=agents, settings=settings) as house:
+        link = Link("w")
+        remote = await begin(house, agents, link)
+        failure = TurnFailure(code="long", message="x" * 100)
+        remote.write(EndTurn(state="failed", failure=failure))
+        await remote.acknowledged()
+        [refused] = link.of(WriteRefused)
+        assert refused.error.details["limit"] == "part_bytes"
 
 
 @in_simulation

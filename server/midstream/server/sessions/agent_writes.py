@@ -25,7 +25,7 @@ from midstream.protocol.agents import (
     WriteResult,
     check_write,
 )
-from midstream.protocol.errors import IllegalTransition, InvalidRequest
+from midstream.protocol.errors import IllegalTransition, InvalidRequest, LimitExceeded
 from midstream.protocol.live import can_append
 from midstream.protocol.model import (
     ActionPart,
@@ -124,6 +124,7 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
             made = summaries.compact(draft, write.through_sequence, write.summary, subject=None)
             return WriteResult(summary=made), []
         case EndTurn():
+            _check_failure(draft, write)
             turns.end_turn(
                 draft,
                 write.state,
@@ -132,6 +133,14 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
                 recoverable=write.recoverable,
             )
     return NOTHING, []
+
+
+def _check_failure(draft: Draft, write: EndTurn) -> None:
+    """Refuse a failure that is longer than a part may be. An end has no limit, but what it says has one."""
+    if write.failure is not UNSET:
+        length = len(write.failure.code.encode()) + len(write.failure.message.encode())
+        if length > draft.limits.part_bytes:
+            raise LimitExceeded("part_bytes", draft.limits.part_bytes, length)
 
 
 def _add_part(draft: Draft, turn: Turn, write: AddPart, places: Places) -> None:

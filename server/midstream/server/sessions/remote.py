@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger("midstream.agent")
 NO_AGENT = TurnFailure(code="no_agent", message="No agent took the turn in time.")
 AGENT_LOST = TurnFailure(code="agent_lost", message="The agent was lost, and did not come back in time.")
+AGENT_CRASHES = TurnFailure(
+    code="agent_lost", message="One process after another was lost with the turn before it wrote anything."
+)
+MOST_CRASHES = 8
+"""Processes in a row that may be lost like that: chance has done that much, and a turn that kills its process
+would do it for ever."""
 
 
 class RemoteRun:
@@ -76,6 +82,11 @@ class RemoteRun:
         self._over = False
         self._timer: asyncio.TimerHandle | None = None
         self._inputs = 0
+        self._crashes = 0
+        """Processes in a row that were lost soon, and had written nothing."""
+        self._is_new_process = False
+        self._held_since = 0.0
+        self._held_from = 0
 
     @property
     def is_begun(self) -> bool:
@@ -210,8 +221,19 @@ class RemoteRun:
             return
         self.given_up = given_up
         log.info("agent_detached", session_id=self.session_id, turn_id=self.turn_id, worker=self.holder)
+        self._crashes = self._crashes + 1 if self._looks_crashed() else 0
+        if self._crashes >= MOST_CRASHES:
+            # it would take one process after another down, and with each all its other turns
+            self.wait(0, AGENT_CRASHES)
+            return
         self.wait(self._agents.lease_seconds, AGENT_LOST)
         self._agents.offer(self)
+
+    def _looks_crashed(self) -> bool:
+        """Say whether a process was lost soon after it got the turn, and before it wrote anything."""
+        age = asyncio.get_running_loop().time() - self._held_since
+        fruitless = self._is_new_process and self.applied == self._held_from and not self.given_up
+        return fruitless and age < self._agents.lease_seconds
 
     def wait(self, seconds: float, failure: TurnFailure) -> None:
         """Wait so long for a worker; then the turn fails."""
@@ -235,6 +257,8 @@ class RemoteRun:
 
     def _hold(self, link: WorkerLink) -> Attachment:
         self.generation += 1
+        self._is_new_process = link.instance != self.instance
+        self._held_since, self._held_from = asyncio.get_running_loop().time(), self.applied
         self.holder, self.instance, self.given_up = link.name, link.instance, False
         attachment = self.attachment = Attachment(
             self,

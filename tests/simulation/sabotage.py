@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 from msgspec import structs
 
+from midstream.agents.resumption import Resumption
 from midstream.protocol.merge import Replica
 from midstream.protocol.model import InteractionPart
 from midstream.protocol.window import Window
@@ -29,6 +30,7 @@ from midstream.server.sessions.versions import Versions
 from midstream.server.storage import messages
 from midstream.server.storage.errors import StorageError
 from midstream.server.storage.records import AttachmentRow, PartRow
+from midstream.worker.ledger import Ledger
 from tests.simulation.schedule import REMOTE_SEEDS
 from tests.simulation.volume import first_failure
 
@@ -112,6 +114,11 @@ def _one_write_less(run: RemoteRun) -> AttachmentRow:
     return structs.replace(mark, n=max(0, mark.n - 1))
 
 
+def _forget_all(ledger: Ledger, durable: int) -> None:
+    del durable
+    STORED(ledger, ledger.last)
+
+
 STORE: Final = LoadedState.__dict__["_store"]
 BEGIN: Final = Versions.__init__
 TEXT: Final = vars(history)["_Text"]
@@ -119,6 +126,7 @@ AFTER: Final = TEXT.after
 CHANGED: Final = messages.changed_since
 UNSTORED: Final = vars(writes)["_unstored_parts"]
 MARK: Final = RemoteRun.mark
+STORED: Final = Ledger.stored
 
 SABOTAGES: Final[dict[str, Patch]] = {
     "publish before the commit": patch.object(LoadedState, "_store", _store_later),
@@ -148,6 +156,8 @@ REMOTE: Final[dict[str, Patch]] = {
     "store nothing of what workers were answered": patch.object(Outcomes, "encoded", _no_outcomes),
     "let any worker attach, whatever its generation": patch.object(RemoteRun, "_check_holder", _nothing),
     "let no lease run": patch.object(RemoteRun, "wait", _nothing),
+    "ask again what another process asked": patch.object(Resumption, "asked", _nothing),
+    "keep no writes that are not on disk": patch.object(Ledger, "stored", _forget_all),
 }
 """Likewise, where workers run the turns."""
 

@@ -47,7 +47,7 @@ class TurnRecord:
     whole: dict[str, str] = field(default_factory=dict[str, str])
     titles: dict[str, str] = field(default_factory=dict[str, str])
     executed: Counter[str] = field(default_factory=Counter[str])
-    _owners: dict[str, str] = field(default_factory=dict[str, str])
+    _owners: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
 
     @property
     def has_promises(self) -> bool:
@@ -58,13 +58,18 @@ class TurnRecord:
 
     def appends(self, process: str, part_id: str, piece: str) -> None:
         """Note what a process is about to append to a part that is its own, if it still is."""
-        if self._owners.setdefault(part_id, process) == process:
+        if self._owners.setdefault(part_id, (0, process))[1] == process:
             self.produced[part_id] = self.produced.get(part_id, "") + piece
 
-    def takes_over(self, process: str, part_id: str, text: str) -> str | None:
-        """Note that a process goes on with a part that has this text; return what is wrong with that."""
+    def takes_over(self, process: str, generation: int, part_id: str, text: str) -> str | None:
+        """Note that a process goes on with a part that has this text; return what is wrong with that.
+
+        A process may learn that it holds the turn after the next one has learned that it does.
+        """
         produced = self.produced.get(part_id, "")
-        self._owners[part_id] = process
+        if self._owners.get(part_id, (0, process))[0] > generation:
+            return None
+        self._owners[part_id] = generation, process
         self.produced[part_id] = text
         if not produced.startswith(text):
             return f"{process} was given {part_id} of {self.turn_id} as {text!r}, of {produced!r}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from midstream.agents.outcomes import Approval
 from midstream.protocol.model import InteractionPart
 from midstream.protocol.transitions import TERMINAL_INTERACTION
+from midstream.worker.writer import RemoteWriter
 from tests.simulation.agent import Performance, claim, pause
 
 if TYPE_CHECKING:
@@ -99,9 +100,15 @@ class RemotePerformance(Performance):
             return text.text + await self._scene(step).stream(text, self._rng.randint(0, 4))
 
     def _takes_over(self, part_id: str, text: str) -> None:
-        problem = self._record.takes_over(self._process, part_id, text)
+        problem = self._record.takes_over(self._process, self._generation, part_id, text)
         if problem is not None:
             self._complain(problem)
+
+    @property
+    def _generation(self) -> int:
+        writer = self._turn._writer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - agents are not told
+        assert isinstance(writer, RemoteWriter)
+        return writer._attachment.params().generation or 0  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - likewise
 
     async def _end(self, call: ToolCall) -> None:
         """Bring a call to its end; one that was claimed may have been executed, and is not executed again."""

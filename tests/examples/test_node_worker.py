@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from midstream.client import Client, Options
 from midstream.protocol.model import InteractionPart, ToolPart
+from tests.end_to_end.process import ServerProcess
+from tests.end_to_end.stage import QUICK
+from tests.proxy import proxy_to
 from tests.worker.stage import OpenWorkerStage, WorkerStage, parts_of, text_of
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -108,21 +112,24 @@ async def test_it_streams_asks_acts_and_heeds_a_stop(
 
 
 async def test_it_comes_back_to_a_server_that_is_started_again(
-    installed: Path, open_stage: OpenWorkerStage, processes: list[Process]
+    installed: Path, tmp_path: Path, processes: list[Process]
 ) -> None:
     """Its running turn is lost, as it keeps nothing; the next one runs."""
-    stage = await open_stage(lease_seconds=0.1, takeover_seconds=0.1)
-    proxy = await stage.proxy()
-    await start(installed, proxy.url, processes)
-    session = await stage.session(proxy.url)
-    turn = await session.prompt("word " * 2_000)
-    await session.until(lambda: text_of(session.messages).count("word") > 3)
-    await stage.restart()
-    proxy.lead_to(stage.url)
-    assert (await turn.finished()).state == "failed"
-    assert 3 < text_of(session.messages).count("word") < 2_000
-    await session.prompt("hello")
-    await session.until(lambda: session.info.pending_interactions)
+    database = tmp_path / "chat.db"
+    server = await ServerProcess.start(database, "remote", lease_seconds=0.1)
+    async with proxy_to(server.url) as proxy, Client(proxy.url, options=Options(policy=QUICK)) as client:
+        await start(installed, proxy.url, processes)
+        session = await client.session("s", create=True)
+        turn = await session.prompt("word " * 2_000)
+        await session.until(lambda: text_of(session.messages).count("word") > 3)
+        assert await server.stop() == 0
+        server = await ServerProcess.start(database, "remote", lease_seconds=0.1)
+        proxy.lead_to(server.url)
+        assert (await turn.finished()).state == "failed"
+        assert text_of(session.messages).count("word") < 2_000
+        await session.prompt("hello")
+        await session.until(lambda: session.info.pending_interactions)
+        await server.kill()
 
 
 def test_it_is_as_short_as_it_says() -> None:

@@ -44,8 +44,9 @@ class WorkerAgent:
     async def __call__(self, turn: Turn) -> None:
         """Run one turn, or the rest of it."""
         record = self._recall(turn, self._process)
-        rng = Random(f"{self._seed} {turn.prompt.message_id} {self._process}")
-        part = RemotePerformance(turn, record, rng, self._process, self._complain)
+        run = f"{self._process}-{len(record.processes)}"  # a process may lose a turn, and get it again
+        rng = Random(f"{self._seed} {turn.prompt.message_id} {run}")
+        part = RemotePerformance(turn, record, rng, run, self._complain)
         if turn.resumed:
             await part.take_over()
         words = turn.prompt_text.split()

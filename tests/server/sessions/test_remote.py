@@ -299,7 +299,7 @@ async def test_an_end_that_says_too_much_is_refused(street: Street) -> None:
     async with street.house(remote=agents, settings=settings) as house:
         link = Link("w")
         remote = await begin(house, agents, link)
-        failure = TurnFailure(code="long", message="x" * 100)
+        failure = TurnFailure(code="long", message="x" * 101)
         remote.write(EndTurn(state="failed", failure=failure))
         await remote.acknowledged()
         [refused] = link.of(WriteRefused)

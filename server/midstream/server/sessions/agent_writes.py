@@ -137,9 +137,9 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
 
 def _check_failure(draft: Draft, write: EndTurn) -> None:
     """Refuse a failure that is longer than a part may be. An end has no limit, but what it says has one."""
-    said = "" if write.failure is UNSET else write.failure.message
-    # what is no text at all is refused with its part
-    length = len(said.encode(errors="replace")) if isinstance(said, str) else 0  # pyright: ignore[reportUnnecessaryIsInstance]  # agents may be untyped
+    if write.failure is UNSET:
+        return
+    length = len(str(write.failure.message).encode(errors="replace"))
     if length > draft.limits.part_bytes:
         raise LimitExceeded("part_bytes", draft.limits.part_bytes, length)
 

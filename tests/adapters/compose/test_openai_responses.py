@@ -204,6 +204,10 @@ def test_a_call_of_a_server_of_tools_goes_back_with_its_output_or_its_failure() 
     assert compose([said("agent", call)], "openai-responses") == [
         {**item, "status": "completed", "output": "short"}
     ]
-    assert compose([said("agent", failed)], "openai-responses") == [
-        {**item, "status": "failed", "error": "No such server."}
-    ]
+    said_of_it = {
+        "type": "mcp_tool_execution_error",
+        "content": [{"type": "text", "text": "No such server."}],
+    }
+    composed = compose([said("agent", failed)], "openai-responses")
+    assert composed == [{**item, "status": "failed", "error": said_of_it}]
+    TYPE.validate_python(composed)

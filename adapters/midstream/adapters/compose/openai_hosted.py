@@ -97,5 +97,7 @@ def _mcp_call(call: Call, own: Item, item_id: str) -> list[Item]:
     if request := metadata.words(own, "approval_request_id"):
         item["approval_request_id"] = request
     if call.result.failed:
-        return [{**item, "status": "failed", "error": call.result.text}]
+        # the form in which MCP itself says that a tool failed: content, as of an output
+        said = [{"type": "text", "text": call.result.text}]
+        return [{**item, "status": "failed", "error": {"type": "mcp_tool_execution_error", "content": said}}]
     return [{**item, "status": "completed", "output": answered if isinstance(answered, str) else None}]

@@ -98,6 +98,7 @@ def _mcp_call(call: Call, own: Item, item_id: str) -> list[Item]:
         item["approval_request_id"] = request
     if call.result.failed:
         # the form in which MCP itself says that a tool failed: content, as of an output
-        said = [{"type": "text", "text": call.result.text}]
-        return [{**item, "status": "failed", "error": {"type": "mcp_tool_execution_error", "content": said}}]
+        said: Item = {"type": "text", "text": call.result.text}
+        error: Item = {"type": "mcp_tool_execution_error", "content": [said]}
+        return [{**item, "status": "failed", "error": error}]
     return [{**item, "status": "completed", "output": answered if isinstance(answered, str) else None}]

@@ -13,7 +13,7 @@ from midstream.worker import ConnectionRejected, MidstreamError, Worker, WorkerO
 from tests.clock import SimClock
 from tests.simulation.backend import URL
 from tests.simulation.host import Host
-from tests.simulation.resuming import WorkerAgent
+from tests.simulation.resuming import WorkerAgent, generation_of
 
 if TYPE_CHECKING:
     from tests.simulation.visitor import Scene
@@ -71,7 +71,9 @@ class Hand:
             agent = WorkerAgent(
                 scene.seed,
                 process,
-                lambda turn, process: scene.oracle.recall(turn, process, resumes=trade.resumes),
+                lambda turn, process: scene.oracle.recall(
+                    turn, process, generation_of(turn), resumes=trade.resumes
+                ),
                 scene.diary.complain,
             )
             self.worker = Worker(

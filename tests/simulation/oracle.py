@@ -99,12 +99,17 @@ class Oracle:
             self._diary.complain(f"turn {record.turn_id} was run twice")
         self.turns[record.turn_id] = record
 
-    def recall(self, turn: Run, process: str, *, resumes: bool) -> TurnRecord:
-        """Return the record of a turn that a process of a worker begins to run, or goes on with."""
+    def recall(self, turn: Run, process: str, generation: int, *, resumes: bool) -> TurnRecord:
+        """Return the record of a turn that a process of a worker begins to run, or goes on with.
+
+        It may learn that it holds the turn after one that got it later did.
+        """
         record = self.turns.setdefault(
             turn.turn_id, TurnRecord(turn.session_id, turn.turn_id, turn.prompt_text)
         )
-        if not turn.resumed and record.has_promises:
+        is_latest = generation > record.generation
+        record.generation = max(record.generation, generation)
+        if is_latest and not turn.resumed and record.has_promises:
             self._diary.complain(f"{process} begins {turn.turn_id}, which {record.processes} have begun")
         if turn.resumed and not resumes:
             self._diary.complain(f"{process} is to go on with {turn.turn_id}, and cannot")

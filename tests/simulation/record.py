@@ -24,6 +24,7 @@ class TurnRecord:
         finished: whether it came to the script's end.
         at: how many acts of the script are done.
         processes: who ran it, one after another.
+        generation: the highest under which one of them got it.
         produced: by part, all that was appended to it, or is about to be.
         whole: by part, a text that another process went on with and that was committed.
         titles: by tool call, the title of the approval that it waits for.
@@ -43,6 +44,7 @@ class TurnRecord:
     finished: bool = False
     at: int = 0
     processes: list[str] = field(default_factory=list[str])
+    generation: int = 0
     produced: dict[str, str] = field(default_factory=dict[str, str])
     whole: dict[str, str] = field(default_factory=dict[str, str])
     titles: dict[str, str] = field(default_factory=dict[str, str])

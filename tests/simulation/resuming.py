@@ -55,6 +55,13 @@ class WorkerAgent:
         record.finished = True
 
 
+def generation_of(turn: Turn) -> int:
+    """Return the generation under which a worker holds a turn: the higher, the later it got it."""
+    writer = turn._writer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - agents are not told
+    assert isinstance(writer, RemoteWriter)
+    return writer._attachment.params().generation or 0  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - likewise
+
+
 class RemotePerformance(Performance):
     """What one process plays of a turn."""
 
@@ -101,15 +108,9 @@ class RemotePerformance(Performance):
             return text.text + await self._scene(step).stream(text, self._rng.randint(0, 4))
 
     def _takes_over(self, part_id: str, text: str) -> None:
-        problem = self._record.takes_over(self._process, self._generation, part_id, text)
+        problem = self._record.takes_over(self._process, generation_of(self._turn), part_id, text)
         if problem is not None:
             self._complain(problem)
-
-    @property
-    def _generation(self) -> int:
-        writer = self._turn._writer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - agents are not told
-        assert isinstance(writer, RemoteWriter)
-        return writer._attachment.params().generation or 0  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - likewise
 
     async def _end(self, call: ToolCall) -> None:
         """Bring a call to its end; one that was claimed may have been executed, and is not executed again."""

@@ -97,7 +97,6 @@ async def test_two_clients_answer_at_the_same_instant_a_thousand_times(open_stag
     assert tool.of == Counter(approved)
     states = Counter(part.state for part in tools(watcher).values())
     assert states == Counter({"completed": len(approved), "failed": DUELS - len(approved)})
-    assert min(wins[0], wins[1], states["failed"]) > 0
     await watcher.prove()
 
 

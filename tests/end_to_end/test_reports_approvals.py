@@ -80,14 +80,12 @@ async def test_two_clients_answer_at_the_same_instant_a_thousand_times(open_stag
     watcher, other = await stage.reader(chronicle=None), await stage.reader(chronicle=None)
     handle = await stage.prompt()
     rivals = [await stage.line(), await stage.line()]
-    wins: Counter[int] = Counter()
     approved: set[str] = set()
     for _ in range(DUELS // AT_ONCE):
         await watcher.line.until(lambda: waiting(watcher) == AT_ONCE)
         duels = [await Duel.begin(rivals, asked, number) for number, asked in enumerate(pending(watcher))]
         for duel in duels:
             winner = await duel.winner()
-            wins[winner] += 1
             if duel.decisions[winner] == "approved":
                 approved.add(duel.input)
     for reader in (watcher, other):
@@ -96,13 +94,23 @@ async def test_two_clients_answer_at_the_same_instant_a_thousand_times(open_stag
         assert {part.status for part in interactions(reader)} == {"resolved"}
     assert tool.of == Counter(approved)
     states = Counter(part.state for part in tools(watcher).values())
-    assert states == Counter({"completed": len(approved), "failed": DUELS - len(approved)})
+    assert states == {"completed": len(approved), "failed": DUELS - len(approved)}
+    assert min(states["completed"], states["failed"]) > 0
     await watcher.prove()
 
 
 def waiting(reader: Reader) -> int:
     """Return how many interactions wait, as the session says."""
     return reader.replica.session.pending_interactions if reader.replica.session else 0
+
+
+DECISIONS = {
+    0: ("approved", "denied"),
+    1: ("approved", "approved"),
+    2: ("denied", "approved"),
+    3: ("approved", "approved"),
+}
+"""Whichever of the two lines is the faster one, it approves at times and denies at others."""
 
 
 class Duel:
@@ -117,7 +125,7 @@ class Duel:
     @classmethod
     async def begin(cls, rivals: Sequence[Line], asked: InteractionPart, number: int) -> Duel:
         """Send both: two that approve, or one that denies; now this one first, now the other."""
-        duel = cls(asked, ("approved", "approved" if number % 2 else "denied"))
+        duel = cls(asked, DECISIONS[number % 4])
         for who in (0, 1) if number % 4 < 2 else (1, 0):
             response = answer(duel.decisions[who], f"of {who}")
             duel._answers[who] = await respond(rivals[who], asked.interaction_id, response)

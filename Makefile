@@ -41,7 +41,7 @@ format: $(TOOLS) ## Format the code and repair what ruff can repair
 clean: ## Remove .venv, caches, build results and the demo's database
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	rm -f demo.db demo.db-wal demo.db-shm demo.db-journal demo.db.lock
-	rm -rf clients/typescript/node_modules clients/typescript/dist
+	rm -rf clients/node_modules clients/typescript/dist clients/web/midstream/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed once, and again when pyproject.toml changed. After moving the clone: make clean.

@@ -1,0 +1,24 @@
+/** Killing the server from the page: only where it was started with `--lab`, on this machine. */
+
+const PLACE = "/lab/restart";
+/** No form and no page of another site can send it without being asked first. */
+const HEADERS = { "X-Midstream-Lab": "restart" };
+
+/** Whether this server lets the page kill it. */
+export async function mayKillServer(): Promise<boolean> {
+  try {
+    return (await fetch("/lab", { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Kill it, as `kill -9` does; it starts again by itself. Returns what stood against it. */
+export async function killServer(): Promise<string | undefined> {
+  try {
+    const answer = await fetch(PLACE, { headers: HEADERS, cache: "no-store" });
+    return answer.ok ? undefined : `The server did not do it: ${answer.status}.`;
+  } catch (error) {
+    return `The server could not be reached: ${error instanceof Error ? error.message : error}.`;
+  }
+}

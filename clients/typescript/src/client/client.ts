@@ -161,6 +161,7 @@ export class Client {
     if (session.includeInternal !== includeInternal) {
       throw new TypeError(`${sessionId} is open with another includeInternal`);
     }
+    session.asked++;
     return session;
   }
 

@@ -50,6 +50,8 @@ const SAVE_MS = 1000;
 export class Session extends SessionView implements TurnOwner {
   /** Resolves when what the store had of the session is shown. */
   readonly restored: Promise<void>;
+  /** How often the client gave it out: whoever finds that nobody else asked may close it. */
+  asked = 0;
   readonly #subscription: Subscription;
   readonly #tools: Tools;
   readonly #owner: Owner;

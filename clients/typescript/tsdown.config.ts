@@ -1,7 +1,12 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: ["src/index.ts", "src/browser.ts", "src/indexeddb.ts"],
+  entry: {
+    index: "src/index.ts",
+    browser: "src/browser.ts",
+    indexeddb: "src/indexeddb.ts",
+    react: "src/react/index.ts",
+  },
   format: "esm",
   platform: "neutral",
   target: "es2022",

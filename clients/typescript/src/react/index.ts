@@ -1,0 +1,7 @@
+/** Sessions in React components, over `useSyncExternalStore`. */
+export { type Connection, useConnection } from "./connection.js";
+export { type TurnElapsed, useTurnElapsed } from "./elapsed.js";
+export { MidstreamProvider, useClient } from "./provider.js";
+export { type OpenSession, useSession } from "./session.js";
+export type { Asked, SessionSnapshot } from "./snapshot.js";
+export { useSessionValue } from "./value.js";

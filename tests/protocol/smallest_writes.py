@@ -22,6 +22,7 @@ _FIELDS: dict[str, dict[str, Value]] = {
     "move_tool": {"part_id": "p", "state": "running"},
     "change_action": {"part_id": "p"},
     "ask": {"interaction_id": "i", "interaction_type": "approval", "request": {"title": "t"}},
+    "withdraw": {"interaction_id": "i"},
     "report_error": {"code": "c", "message": "m"},
     "set_phase": {"phase": "streaming"},
     "absorb_inputs": {},

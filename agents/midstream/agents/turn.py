@@ -8,17 +8,29 @@ the agent's task is cancelled, and nothing that it writes afterwards enters.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from msgspec import UNSET
 
+from midstream.agents.errors import TurnEnded
 from midstream.agents.open_parts import Action, ToolCall
 from midstream.agents.outcomes import Answers, Approval
 from midstream.agents.step import Step
 from midstream.agents.writer import absent
-from midstream.protocol.agents import AbsorbInputs, AddInternal, AddPart, Ask, Compact, ReportError, SetPhase
-from midstream.protocol.errors import InternalError, InvalidRequest
+from midstream.protocol.agents import (
+    AbsorbInputs,
+    AddInternal,
+    AddPart,
+    Ask,
+    Compact,
+    ReportError,
+    SetPhase,
+    Withdraw,
+)
+from midstream.protocol.errors import InternalError, InvalidRequest, Unavailable
 from midstream.protocol.model import (
     ActionPart,
     ErrorScope,
@@ -153,7 +165,8 @@ class Turn:
     ) -> Approval:
         """Ask a person to approve, and wait for the answer, its expiry (seconds from now) or a stop.
 
-        With a tool call, the call waits too: ``waiting-user`` until the answer, then ``ready``.
+        With a tool call, the call waits too: ``waiting-user`` until the answer, then ``ready``. Who stops
+        waiting, by ``asyncio.timeout`` say, takes the question back: it is cancelled as ``withdrawn``.
         """
         request = InteractionRequest(title=title, description=absent(description))
         return Approval(await self._ask("approval", request, call, expires_in))
@@ -219,21 +232,27 @@ class Turn:
     ) -> InteractionPart:
         left = self._writer.resumption
         asked = left.asked(interaction_type, request, call.tool_call_id if call else None) if left else None
-        if asked is not None:
-            outcome = await self._writer.outcome(asked.interaction_id)
-        else:
-            outcome = await self._writer.ask(
+        interaction_id = asked.interaction_id if asked else self._writer.new_id("ask")
+        try:
+            if asked is not None:
+                return await self._writer.outcome(interaction_id)
+            return await self._writer.ask(
                 Ask(
-                    interaction_id=self._writer.new_id("ask"),
+                    interaction_id=interaction_id,
                     interaction_type=interaction_type,
                     request=request,
                     expires_in_ms=UNSET if expires_in is None else max(0, round(expires_in * 1000)),
                     tool_part_id=UNSET if call is None else call.part_id,
                 )
             )
-        if call is not None and call.state == "waiting-user":
-            call.state = "ready"
-        return outcome
+        except asyncio.CancelledError:
+            if self._writer.is_running():  # the agent gave up the question, not the turn
+                with contextlib.suppress(TurnEnded, Unavailable):
+                    await self._writer.write(Withdraw(interaction_id=interaction_id))
+            raise
+        finally:
+            if call is not None and call.state == "waiting-user":
+                call.state = "ready"
 
 
 Agent: TypeAlias = Callable[[Turn], Awaitable[None]]

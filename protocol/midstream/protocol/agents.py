@@ -118,6 +118,12 @@ class Ask(_Write, tag="ask", frozen=True, omit_defaults=True, kw_only=True):
     tool_part_id: AgentId | UnsetType = UNSET
 
 
+class Withdraw(_Write, tag="withdraw", frozen=True, omit_defaults=True, kw_only=True):
+    """A question is taken back: where it is pending it is cancelled, else this changes nothing; committed."""
+
+    interaction_id: AgentId
+
+
 class ReportError(_Write, tag="report_error", frozen=True, omit_defaults=True, kw_only=True):
     """A failure is kept in the conversation, and the turn goes on; committed.
 
@@ -174,6 +180,7 @@ Write: TypeAlias = (
     | MoveTool
     | ChangeAction
     | Ask
+    | Withdraw
     | ReportError
     | SetPhase
     | AbsorbInputs

@@ -144,7 +144,7 @@ export interface InteractionPart extends PartBase {
   readonly response?: InteractionResponse;
   readonly resolved_at?: number;
   readonly resolved_by?: string;
-  readonly cancel_reason?: "turn_stopped" | "session_disposed" | "runtime_interrupted";
+  readonly cancel_reason?: "turn_stopped" | "session_disposed" | "runtime_interrupted" | "withdrawn";
   readonly tool_call_id?: string;
   /** Nobody was asked: the session's mode gave the approval. */
   readonly approval_mode?: "always-allow";

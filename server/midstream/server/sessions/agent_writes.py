@@ -22,6 +22,7 @@ from midstream.protocol.agents import (
     MoveTool,
     ReportError,
     SetPhase,
+    Withdraw,
     WriteResult,
     check_write,
 )
@@ -30,7 +31,6 @@ from midstream.protocol.live import can_append
 from midstream.protocol.model import (
     ActionPart,
     ErrorPart,
-    InteractionPart,
     ReasoningPart,
     TextPart,
     ToolPart,
@@ -112,6 +112,8 @@ def apply(draft: Draft, turn: Turn, write: Write, places: Places) -> tuple[Write
             return WriteResult(undone=_abandon_step(draft, write.step_id)), []
         case Ask():
             _ask(draft, turn, write, places)
+        case Withdraw():
+            interactions.withdraw(draft, write.interaction_id)
         case ReportError():
             _report_error(draft, turn, write)
         case SetPhase():
@@ -208,10 +210,8 @@ def _change_action(draft: Draft, write: ChangeAction, places: Places) -> None:
 
 
 def _ask(draft: Draft, turn: Turn, write: Ask, places: Places) -> None:
-    for sequence in draft.open_sequences():
-        for part in draft.peek(sequence):
-            if isinstance(part, InteractionPart) and part.interaction_id == write.interaction_id:
-                raise InvalidRequest("interaction_id", f"{write.interaction_id!r} was asked already")
+    if interactions.asked(draft, write.interaction_id) is not None:
+        raise InvalidRequest("interaction_id", f"{write.interaction_id!r} was asked already")
     request = write.request
     if write.expires_in_ms is not UNSET:
         request = structs.replace(request, expires_at=draft.now + write.expires_in_ms)

@@ -118,6 +118,25 @@ def expire(draft: Draft, sequence: int, part: InteractionPart) -> None:
     _resolve(draft, sequence, structs.replace(part, status="expired", resolved_at=draft.now))
 
 
+def withdraw(draft: Draft, interaction_id: str) -> None:
+    """Cancel an interaction whose agent does not wait any more; one that is not pending stays as it is."""
+    found = asked(draft, interaction_id)
+    if found is not None and found[1].status == "pending":
+        sequence, part = found
+        now = draft.now
+        cancelled = structs.replace(part, status="cancelled", cancel_reason="withdrawn", resolved_at=now)
+        _resolve(draft, sequence, cancelled)
+
+
+def asked(draft: Draft, interaction_id: str) -> tuple[int, InteractionPart] | None:
+    """Return an interaction of a message that is open, and the message's sequence."""
+    for sequence in draft.open_sequences():
+        for part in draft.peek(sequence):
+            if isinstance(part, InteractionPart) and part.interaction_id == interaction_id:
+                return sequence, part
+    return None
+
+
 def pending(projection: Projection) -> list[tuple[Message, InteractionPart]]:
     """Return what waits for an answer, in order of appearance, each with the head of its message."""
     if projection.session.pending_interactions == 0:

@@ -5,6 +5,7 @@ export default defineConfig({
     index: "src/index.ts",
     browser: "src/browser.ts",
     indexeddb: "src/indexeddb.ts",
+    sessions: "src/sessions.ts",
     react: "src/react/index.ts",
   },
   format: "esm",

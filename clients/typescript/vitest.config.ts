@@ -8,7 +8,7 @@ export default defineConfig({
     alias: [
       { find: /^midstream-client$/, replacement: source("index.ts") },
       { find: /^midstream-client\/(react)$/, replacement: source("$1/index.ts") },
-      { find: /^midstream-client\/(browser|indexeddb)$/, replacement: source("$1.ts") },
+      { find: /^midstream-client\/(browser|indexeddb|sessions)$/, replacement: source("$1.ts") },
     ],
   },
   test: {

@@ -11,6 +11,7 @@ const NAMED = {
   everything: 'export * from "./src/index.ts";',
   browser: 'export * from "./src/browser.ts";',
   indexeddb: 'export * from "./src/indexeddb.ts";',
+  "with sessions": 'export { Client } from "./src/index.ts"; export * from "./src/sessions.ts";',
 };
 
 const sizes = {};

@@ -11,7 +11,7 @@ import { type Encoding, Link, type LinkState, type Token } from "./link.js";
 import { DEFAULT_POLICY, type Policy } from "./reconnect.js";
 import { Session } from "./session.js";
 import type { Store } from "./store.js";
-import { Subscription, type Tools } from "./subscription.js";
+import { LIST_CHANNEL, Subscription, type Tools } from "./subscription.js";
 import { Timers } from "./timers.js";
 import { MAX_FRAME_BYTES, type Transport } from "./transport.js";
 import { Changes } from "./waiting.js";
@@ -59,11 +59,12 @@ export class Client {
   readonly #timers: Timers;
   readonly #exchange: Exchange;
   readonly #changed: Changes;
-  readonly #tools: Tools;
+  /** What its sessions, and the list of `midstream-client/sessions`, share. @internal */
+  readonly tools: Tools;
   readonly #link: Link;
   readonly #sessions = new Map<string, Session>();
   readonly #subscriptions = new Map<string, Subscription>();
-  readonly #channels = new Map<number, Subscription>();
+  readonly #channels: Tools["router"] = new Map();
   #state: LinkState = "connecting";
   #error: MidstreamError | undefined;
   #welcome: WelcomeInfo | undefined;
@@ -88,7 +89,7 @@ export class Client {
     const exchange = new Exchange(timers, () => environment.random(), callTimeoutMs ?? undefined);
     this.#exchange = exchange;
     this.#changed = new Changes((ms, callback) => timers.later(ms, callback));
-    this.#tools = {
+    this.tools = {
       exchange,
       timers,
       environment,
@@ -207,12 +208,12 @@ export class Client {
     const { store, outboxLimit = 100, onTrouble = () => undefined } = this.#options;
     const create = options.create ? { session_id: sessionId, key: this.#newId("key") } : undefined;
     const wish = { limit, paceMs, create };
-    const subscription = new Subscription(new Replica(sessionId, includeInternal), this.#tools, wish);
+    const subscription = new Subscription(new Replica(sessionId, includeInternal), this.tools, wish);
     this.#subscriptions.set(sessionId, subscription);
     if (this.#state === "offline") {
       subscription.disconnected("offline");
     }
-    const session = new Session(subscription, this.#tools, {
+    const session = new Session(subscription, this.tools, {
       keeper: store?.keeper(sessionId, includeInternal, onTrouble),
       outboxLimit,
       copy: (id) => this.session(id, { includeInternal }),
@@ -241,8 +242,8 @@ export class Client {
   #take(frame: ServerFrame): void {
     if (frame.tag === "result" || frame.tag === "error") {
       this.#exchange.answered(frame.id ?? -1, frame);
-    } else if ("channel" in frame) {
-      this.#channels.get(frame.channel)?.take(frame);
+    } else {
+      this.#channels.get("channel" in frame ? frame.channel : LIST_CHANNEL)?.take(frame as never);
     }
   }
 

@@ -27,12 +27,15 @@ const PATIENCE = 2;
 export interface Tools {
   readonly exchange: Exchange;
   readonly timers: Timers;
-  /** Who gets the frames of a channel, which the answer to `subscribe` named. */
-  readonly router: Map<number, Subscription>;
+  /** Who gets the frames of a channel, which the answer to `subscribe` named; and those of none. */
+  readonly router: Map<number, { take(frame: never): void }>;
   readonly environment: Environment;
   /** Make a random id. */
   newId(kind: string): string;
 }
+
+/** Where `router` has who gets the frames that have no channel: they are of the list of sessions. */
+export const LIST_CHANNEL = -1;
 
 /** What a session is subscribed with. */
 export interface Wish {

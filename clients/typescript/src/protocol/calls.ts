@@ -140,6 +140,11 @@ export interface Calls {
     { limit: number; after?: string | undefined; archived: boolean },
     { readonly items: readonly SessionInfo[]; readonly next_after?: string },
   ];
+  "sessions.watch": [
+    { limit: number; archived: boolean },
+    { readonly items: readonly SessionInfo[]; readonly next_after?: string },
+  ];
+  "sessions.unwatch": [object, object];
   "sessions.update": [
     OfSession & { title?: string | null | undefined; metadata?: object | undefined },
     SessionResult,

@@ -2,7 +2,7 @@
 import { malformed } from "./errors.js";
 import { DEFAULT_LIMITS, type Limits } from "./limits.js";
 import type { Message, Part, SessionInfo, Turn, Value, ValueMap } from "./model.js";
-import { fieldsOf } from "./schema.js";
+import { checkMap, fieldsOf } from "./schema.js";
 
 /** The server's answer to `hello`. */
 export interface WelcomeInfo {
@@ -112,6 +112,11 @@ export const FRAMES: { readonly [T in Tag]: string } = {
   chunk: "n:count last:flag piece:piece",
 };
 const FIELDS = new Map(Object.entries(FRAMES).map(([tag, table]) => [tag, fieldsOf(table)]));
+
+/** Read frames of this tag, with one map, from now on: a program that has no use for them ignores them. */
+export const readAlso = (tag: string, name: string, table: string): void => {
+  FIELDS.set(tag, [[name, (value) => checkMap(table, value)]]);
+};
 
 /**
  * Read a decoded frame of a server; undefined for a tag that is not known here, which is to be ignored.

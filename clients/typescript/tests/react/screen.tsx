@@ -1,8 +1,8 @@
 /** A screen whose frames the test draws, and components on it that say what they show. */
 import { act, cleanup, render } from "@testing-library/react";
-import { type ReactElement, StrictMode } from "react";
+import { type ReactNode, StrictMode } from "react";
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Client } from "../../src/index.js";
+import type { Client, Message } from "../../src/index.js";
 import { MidstreamProvider } from "../../src/react/index.js";
 import { type FakeSocket, settle } from "../client/stage.js";
 
@@ -40,20 +40,35 @@ export async function frame(): Promise<void> {
 /** How many frames are asked for. */
 export const framesAsked = (): number => frames.size;
 
+/** Do something, and let React take what comes of it. */
+export async function happens(does: () => unknown): Promise<void> {
+  await act(async () => {
+    does();
+    await settle();
+  });
+}
+
+/** The text of a message. */
+export const textOf = (message: Message): string =>
+  message.parts.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("");
+
 /** Show something with a client above it, mounted twice as StrictMode does. */
-export function show(client: Client, element: ReactElement) {
-  const whole = (shown: ReactElement) => (
+export function show(client: Client, element: ReactNode) {
+  const whole = (shown: ReactNode) => (
     <StrictMode>
       <MidstreamProvider client={client}>{shown}</MidstreamProvider>
     </StrictMode>
   );
   const { rerender, ...rest } = render(whole(element));
-  return { ...rest, rerender: (shown: ReactElement) => rerender(whole(shown)) };
+  return { ...rest, rerender: (shown: ReactNode) => rerender(whole(shown)) };
 }
 
 /** Answer the newest `subscribe` to a session. */
 export function answerSubscribe(socket: FakeSocket, sessionId: string, channel: number, sync: object): void {
-  const call = socket.calls("subscribe").findLast(({ params }) => params.session_id === sessionId);
+  const call = socket
+    .calls("subscribe")
+    .filter(({ params }) => params.session_id === sessionId)
+    .at(-1);
   if (!call) {
     throw new Error(`${sessionId} was not subscribed to; sent: ${JSON.stringify(socket.sent)}`);
   }

@@ -1,0 +1,41 @@
+/** Sessions in components that a server renders. */
+import { renderToString } from "react-dom/server";
+import { expect, test } from "vitest";
+import {
+  MidstreamProvider,
+  useConnection,
+  useSession,
+  useSessionValue,
+  useTurnElapsed,
+} from "../../src/react/index.js";
+import { Stage, settle } from "../client/stage.js";
+
+function Page() {
+  const { session, messages, state } = useSession("s", { create: true });
+  const { state: link } = useConnection();
+  const title = useSessionValue(session, ({ info }) => info?.title ?? "no title");
+  const elapsed = useTurnElapsed(session);
+  return (
+    <p>{[session.sessionId, messages.length, state, link, title, elapsed?.phase ?? "no turn"].join(", ")}</p>
+  );
+}
+
+test("a server renders a session as one of which nothing is known, connects to nothing and can end", async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  const stage = new Stage();
+  const client = stage.client();
+  const html = renderToString(
+    <MidstreamProvider client={client}>
+      <Page />
+    </MidstreamProvider>,
+  );
+  expect(html).toBe("<p>s, 0, connecting, connecting, no title, no turn</p>");
+  await settle();
+  expect(stage.sockets).toEqual([]);
+  expect(timers()).toBe(before); // none that keeps the program alive
+});
+
+test("without a client, what is missing is said", () => {
+  expect(() => renderToString(<Page />)).toThrow("MidstreamProvider");
+});

@@ -78,6 +78,13 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     log_format: Annotated[
         str | None, typer.Option(help="auto, console or json. [MIDSTREAM_LOG_FORMAT]")
     ] = None,
+    page: Annotated[
+        str | None, typer.Option(help="Serve the page in this folder instead of ours. [MIDSTREAM_PAGE]")
+    ] = None,
+    no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page.")] = False,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="Let the page's link lab kill and restart this server.")
+    ] = False,
     speed: Annotated[
         float,
         typer.Option(
@@ -86,11 +93,16 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     ] = 1.0,
 ) -> None:
     """Run a server until Ctrl-C. Flags win over MIDSTREAM_* variables, which every setting has."""
+    from midstream.cli.serve import default_page
     from midstream.cli.serve import serve as run
     from midstream.server import logs
-    from midstream.server.config import Config, ConfigError
+    from midstream.server.config import NO_PAGE, Config, ConfigError
 
     with _failures():
+        if no_page:
+            page = NO_PAGE
+        elif page is None and not os.environ.get("MIDSTREAM_PAGE"):
+            page = default_page()
         try:
             config = Config.from_env(
                 os.environ,
@@ -101,6 +113,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
                 drain_seconds=drain_seconds,
                 log_level=log_level,
                 log_format=log_format,
+                page=page,
             )
         except ConfigError as error:
             raise CommandFailed(str(error), code=MISUSED) from error
@@ -109,7 +122,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
             sys.stderr.write(f"midstream: {variable} is no setting and is ignored. Is {meant} meant?\n")
         # as `python -m` does: an agent is mostly a file where one is
         sys.path.insert(0, str(Path.cwd()))
-        _run(run(config, speed=speed, out=sys.stdout))
+        _run(run(config, speed=speed, out=sys.stdout, lab=lab))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The command `midstream demo`: a server with the demo agent, and a chat with it in the same terminal."""
+"""The command `midstream demo`: a server with the demo agent, its page, and a chat in the same terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from midstream.cli.failure import CommandFailed
 from midstream.cli.serve import LISTENING
 from midstream.cli.talk import talk
+from midstream.web import page_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -38,8 +40,10 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
     url = f"ws://{HOST}:{port}"
     if _answers(port):
         _say(stdout, f"A server listens at {url} already: joining it.")
+        _say(stdout, _invitation(port))
         return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
     with _leaving_on(signal.SIGTERM, signal.SIGHUP), _server(port, database) as process:
+        _say(stdout, _invitation(port))
         _say(stdout, f"The server is process {process.pid} at {url}, its database {database}.")
         _say(stdout, f"Join from a second terminal: make chat (or: midstream chat {url} {session_id})")
         code = asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
@@ -47,6 +51,17 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
             stdout, f"The server stops too. {database} keeps the conversation: the next demo goes on with it."
         )
         return code
+
+
+def _invitation(port: int) -> str:
+    """Say where to look, in lines that stand out."""
+    text = f"\n    Open the chat page:  http://{HOST}:{port}/\n    Its link lab:        http://{HOST}:{port}/?lab\n"
+    if page_folder() is None:
+        text = (
+            "\n    The chat page is not built; chat here, in the terminal.\n"
+            "    To get it, install Node 20 or newer with npm, then: make page\n"
+        )
+    return text
 
 
 def _answers(port: int) -> bool:
@@ -71,7 +86,7 @@ def _server(port: int, database: Path) -> Generator[subprocess.Popen[str]]:
     """Run a server in a process of its own, from when it listens to the end of the block."""
     command = [sys.executable, "-m", "midstream.cli", "serve", "--agent", "demo", "--host", HOST]
     command += ["--port", str(port), "--database", str(database), "--drain-seconds", str(DRAIN_S)]
-    command += ["--log-level", "warning"]
+    command += ["--log-level", "warning", "--lab"]
     # its log would run through the chat; it is shown where the server does not start
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
         # a session of its own, so that Ctrl-C in the chat is not meant for the server
@@ -84,7 +99,8 @@ def _server(port: int, database: Path) -> Generator[subprocess.Popen[str]]:
             start_new_session=True,
         )
         try:
-            first = process.stdout.readline() if process.stdout else ""
+            lines = cast("TextIO", process.stdout)  # a pipe, as asked for
+            first = lines.readline()
             if not first.startswith(LISTENING):
                 process.wait()
                 log.seek(0)
@@ -92,6 +108,9 @@ def _server(port: int, database: Path) -> Generator[subprocess.Popen[str]]:
                 raise CommandFailed(
                     why or f"The server ended with code {process.returncode} before it listened."
                 )
+            # it says a line or two after each restart by the link lab, and must not wait for a reader
+            reading = threading.Thread(target=_pass_over, args=(lines,), daemon=True)
+            reading.start()
             yield process
         finally:
             _end(process)
@@ -119,8 +138,11 @@ def _end(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stdout:
-        process.stdout.close()
+
+
+def _pass_over(lines: TextIO) -> None:
+    for _ in lines:
+        pass
 
 
 def _say(out: TextIO, text: str) -> None:

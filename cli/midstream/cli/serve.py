@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING, TextIO
 
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.stopping import deaf_tasks, stop_signals
 from midstream.server.agents import AgentUnavailable, agent_named
-from midstream.server.config import REMOTE, ConfigError
+from midstream.server.config import NO_PAGE, REMOTE, ConfigError
 from midstream.server.server import RunningServer, Server
 from midstream.server.storage.errors import StorageError
+from midstream.web import page_folder, unbuilt_folder
 
 if TYPE_CHECKING:
     from midstream.server.config import Config
@@ -24,17 +26,30 @@ TAKEN_OVER = (
 )
 
 
-async def serve(config: Config, *, speed: float, out: TextIO) -> None:
+def default_page() -> str:
+    """Return the folder of the chat page, or of one that says how to get it."""
+    return str(page_folder() or unbuilt_folder())
+
+
+async def serve(config: Config, *, speed: float, out: TextIO, lab: bool = False) -> None:
     """Serve until the first SIGINT or SIGTERM, then drain; a second one ends the process at once.
+
+    With ``lab`` the page's link lab may kill and restart the process.
 
     Raises:
         CommandFailed: the agent cannot be used, the port is taken, the database belongs to another
             process or cannot be used; or it was taken over.
 
     """
+
+    def restart(port: int) -> None:
+        # as hard as kill -9: this process image is gone, with its threads, sockets and locks
+        moved = [] if config.port else ["--port", str(port)]
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], *moved])  # noqa: S606 - our own command
+
     try:
         agent = None if config.agent == REMOTE else agent_named(config.agent, speed=speed)
-        server = Server(agent=agent, config=config)
+        server = Server(agent=agent, config=config, restart=restart if lab else None)
     except AgentUnavailable as error:
         raise CommandFailed(str(error), code=MISUSED) from error
     with stop_signals() as stopped:
@@ -53,6 +68,8 @@ async def _until_stopped(server: Server, stopped: asyncio.Event, out: TextIO) ->
     async with server.listen() as running:
         what = f"agent {server.config.agent}, database {server.config.database}"
         _say(out, f"{LISTENING} {running.url} ({what}). Ctrl-C stops it.")
+        if server.config.page != NO_PAGE:
+            _say(out, f"The chat page is at {running.page_url}")
         if not await _told_to_stop(stopped, running):
             raise CommandFailed(TAKEN_OVER)
         _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")

@@ -34,6 +34,8 @@ LIMIT_RANGES: Mapping[str, tuple[int, int]] = {
 
 REMOTE = "remote"
 """The agent of a server whose turns are run by workers."""
+NO_PAGE = "off"
+"""The page of a server that serves none."""
 
 
 class ConfigError(Exception):
@@ -113,6 +115,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
     """Origins (``https://chat.example.com``) whose pages may connect, besides loopback. A page on any
     other site is refused: a browser would let it reach this machine's loopback."""
+    page: str = NO_PAGE
+    """Folder of the page that is served at ``/``, read once when the server starts; ``off`` for none. The
+    command ``midstream serve`` serves the chat page (``midstream.web``) where nothing else is said."""
     limits: Limits = Limits()
     """What clients are held to; sent to them in ``welcome.limits``."""
 

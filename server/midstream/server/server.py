@@ -56,6 +56,11 @@ class RunningServer:
         return f"ws://{host}:{self.port}"
 
     @property
+    def page_url(self) -> str:
+        """Where a browser finds the page, if one is served."""
+        return f"http{self.url.removeprefix('ws')}/"
+
+    @property
     def connections(self) -> int:
         """How many clients are connected."""
         return self._listener.connections
@@ -88,6 +93,7 @@ class Server:
         clock: Clock | None = None,
         ids: Ids | None = None,
         open_database: OpenDatabase | None = None,
+        restart: Callable[[int], None] | None = None,
         **settings: object,
     ) -> None:
         """Describe a server; nothing is opened yet.
@@ -99,6 +105,8 @@ class Server:
             clock: the time; the machine's by default.
             ids: where ids come from; random by default.
             open_database: opens the file; by default with one writer thread and ``synchronous=FULL``.
+            restart: called with the port when the link lab of the page asks for a restart: it should end this
+                process at once and begin it anew. Without it the lab cannot.
             settings: fields of :class:`~midstream.server.config.Config`.
 
         Raises:
@@ -113,6 +121,7 @@ class Server:
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
         self._open_database = open_database or _open_database
+        self._restart = restart
 
     @asynccontextmanager
     async def listen(self, host: str | None = None, port: int | None = None) -> AsyncGenerator[RunningServer]:
@@ -124,7 +133,7 @@ class Server:
 
         Raises:
             BindRefused: the host is not loopback.
-            ConfigError: the address or the port cannot be taken.
+            ConfigError: the address or the port cannot be taken, or the folder of the page cannot be used.
             DatabaseLocked: another process owns the database.
             DatabaseUnusable: the file cannot serve as a database.
 
@@ -158,7 +167,7 @@ class Server:
             stack.push_async_callback(end_turns)  # should the start or the listener fail
             await registry.start()
             listener = await stack.enter_async_context(
-                listen(config, registry, remote, self._clock, self._ids)
+                listen(config, registry, remote, self._clock, self._ids, restart=self._restart)
             )
             stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends
             yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)

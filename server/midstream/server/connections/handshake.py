@@ -1,4 +1,4 @@
-"""Who may open a WebSocket, and what plain HTTP requests get (SPEC 3.1).
+"""Who may open a WebSocket, and who answers plain HTTP requests (SPEC 3.1).
 
 There are no tokens yet, so the server listens on loopback only. That alone keeps other machines out,
 but not a browser on this one: a page of any site may try to open a WebSocket to a loopback port.
@@ -6,25 +6,37 @@ Two checks stop that. The ``Origin`` that a browser sends must be a page of this
 was configured; programs send none, and pass. And the ``Host`` must name loopback, or the host
 of a configured origin, so that a stranger's name that was pointed at 127.0.0.1 (DNS rebinding)
 does not pass as this machine. A page that another program serves on loopback may connect.
+
+What opens no WebSocket is for the page (page.py) or its link lab (lab.py). A reader of a page's file is
+bounded in time and, with all others, in bytes.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from midstream.protocol.codec import CODECS
 from midstream.server.config import is_loopback
+from midstream.server.connections.lab import Lab
+from midstream.server.connections.page import Answer, Page, document, refusal
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
 
+    from midstream.server.connections.websocket import WebSocket
+
 HEALTH_PATH: Final = "/healthz"
+OPEN_SECONDS: Final = 10.0
+"""How long a client may take from its first byte to the end of the HTTP handshake, or of a page's file."""
+WAITING_BYTES: Final = 64 * 1024 * 1024
+"""What all readers of a page's files together may keep waiting: a few hundred first visits at a time."""
 _SHOWN: Final = 100
 """Characters of a stranger's header that an answer repeats."""
 
@@ -39,59 +51,96 @@ class Health(msgspec.Struct, frozen=True):
 class Handshake:
     """Answers the HTTP request with which every connection begins; websockets' ``process_request``."""
 
-    def __init__(self, allowed_origins: Sequence[str], health: Callable[[], Health]) -> None:
-        """Let pages of these origins in, besides those of loopback."""
+    def __init__(
+        self,
+        allowed_origins: Sequence[str],
+        health: Callable[[], Health],
+        *,
+        page: Page | None = None,
+        waiting: Callable[[], int] = lambda: 0,
+        restart: Callable[[], None] | None = None,
+    ) -> None:
+        """Let pages of these origins in, besides those of loopback.
+
+        Args:
+            allowed_origins: such as ``https://chat.example.com``.
+            health: what ``/healthz`` says.
+            page: what else is served.
+            waiting: gives the bytes of a page's files that are on their way.
+            restart: ends the process and starts it anew, where the link lab may.
+
+        """
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).hostname for origin in self._origins)
         self._health = health
+        self._page = page
+        self._waiting = waiting
+        self._restart = restart
+        self._lab = Lab(restarts=restart is not None)
 
     def __call__(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request that opens no WebSocket, or None to go on opening one."""
         path = request.path.partition("?")[0]
         upgrade = any("websocket" in value.lower() for value in request.headers.get_all("Upgrade"))
         if path == HEALTH_PATH and not upgrade:
-            response = self._healthz(connection, request)
+            answer: Answer | None = self._healthz(request)
         else:
-            refusal = self._refusal(request, upgrade=upgrade)
-            if refusal is None:
-                return None
-            response = connection.respond(*refusal)
-        if request.method == "HEAD":
-            response.body = b""
-        return response
+            answer = self._misdirected(request) or (
+                self._refused(request) if upgrade else self._served(request, path)
+            )
+        return None if answer is None else _response(cast("WebSocket", connection), request, answer)
 
-    def _healthz(self, connection: ServerConnection, request: Request) -> Response:
+    def _healthz(self, request: Request) -> Answer:
         if request.method not in {"GET", "HEAD"}:
-            response = connection.respond(
-                HTTPStatus.METHOD_NOT_ALLOWED, f"{HEALTH_PATH} answers GET and HEAD.\n"
+            return refusal(
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                f"{HEALTH_PATH} answers GET and HEAD.\n",
+                ("Allow", "GET, HEAD"),
             )
-            response.headers["Allow"] = "GET, HEAD"
-            return response
         health = self._health()
-        status = HTTPStatus.OK if health.status == "ok" else HTTPStatus.SERVICE_UNAVAILABLE
-        response = connection.respond(status, msgspec.json.encode(health).decode() + "\n")
-        del response.headers["Content-Type"]
-        response.headers["Content-Type"] = "application/json"
-        response.headers["Cache-Control"] = "no-store"
-        return response
+        return document(HTTPStatus.OK if health.status == "ok" else HTTPStatus.SERVICE_UNAVAILABLE, health)
 
-    def _refusal(self, request: Request, *, upgrade: bool) -> tuple[HTTPStatus, str] | None:
-        hosts = request.headers.get_all("Host")
-        if len(hosts) != 1 or not self._is_here(hosts[0]):
-            return HTTPStatus.MISDIRECTED_REQUEST, (
-                f"The Host header is {_shown(hosts)}, which does not name this machine. Connect to "
-                "ws://127.0.0.1 or ws://localhost and the port; a proxy in between must set Host so.\n"
-            )
-        if not upgrade:
-            return HTTPStatus.NOT_FOUND, (
+    def _served(self, request: Request, path: str) -> Answer:
+        """Let the page or its lab answer."""
+
+        def header(name: str) -> str:
+            return ", ".join(request.headers.get_all(name))
+
+        if self._page is None:
+            return refusal(
+                HTTPStatus.NOT_FOUND,
                 "This is a midstream server. It speaks WebSocket with the subprotocol "
-                f"{' or '.join(CODECS)}, and answers GET {HEALTH_PATH}. There is nothing else here.\n"
+                f"{' or '.join(CODECS)}, and answers GET {HEALTH_PATH}. There is no page here.\n",
             )
+        if self._waiting() > WAITING_BYTES:
+            return refusal(
+                HTTPStatus.SERVICE_UNAVAILABLE, "Too many load the page. Try again.\n", ("Retry-After", "1")
+            )
+        answer = self._lab.answer(request.method, path, header)
+        if answer is None:
+            return self._page.answer(request.method, path, header)
+        if answer.status is HTTPStatus.ACCEPTED and self._restart is not None:
+            # websockets writes the answer before it gives the loop its turn
+            asyncio.get_running_loop().call_soon(self._restart)
+        return answer
+
+    def _misdirected(self, request: Request) -> Answer | None:
+        hosts = request.headers.get_all("Host")
+        if len(hosts) == 1 and self._is_here(hosts[0]):
+            return None
+        return refusal(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f"The Host header is {_shown(hosts)}, which does not name this machine. Connect to "
+            "ws://127.0.0.1 or ws://localhost and the port; a proxy in between must set Host so.\n",
+        )
+
+    def _refused(self, request: Request) -> Answer | None:
         origins = request.headers.get_all("Origin")
         if len(origins) > 1 or not all(map(self._may_come_from, origins)):
-            return HTTPStatus.FORBIDDEN, (
+            return refusal(
+                HTTPStatus.FORBIDDEN,
                 f"A page of {_shown(origins)} may not connect. If it is yours, add its origin to "
-                "MIDSTREAM_ALLOWED_ORIGINS (the setting allowed_origins) of the server.\n"
+                "MIDSTREAM_ALLOWED_ORIGINS (the setting allowed_origins) of the server.\n",
             )
         offered = {
             name.strip()
@@ -99,9 +148,10 @@ class Handshake:
             for name in value.split(",")
         }
         if offered.isdisjoint(CODECS):
-            return HTTPStatus.BAD_REQUEST, (
+            return refusal(
+                HTTPStatus.BAD_REQUEST,
                 f"Offer a WebSocket subprotocol: {' or '.join(CODECS)}. The request offers "
-                f"{_shown(sorted(offered))}.\n"
+                f"{_shown(sorted(offered))}.\n",
             )
         return None
 
@@ -114,6 +164,19 @@ class Handshake:
             return True
         name = _hostname(origin)
         return name is not None and origin.lower().startswith(("http://", "https://")) and is_loopback(name)
+
+
+def _response(websocket: WebSocket, request: Request, answer: Answer) -> Response:
+    response = websocket.respond(answer.status, "")  # has the headers of the connection
+    del response.headers["Content-Type"], response.headers["Content-Length"]
+    for name, value in answer.headers:
+        response.headers[name] = value
+    if request.method != "HEAD":
+        response.body = answer.body
+    websocket.answer_bytes = len(response.body)
+    # by default it would be cut after two seconds, whatever its peer has read by then
+    websocket.close_timeout = OPEN_SECONDS
+    return response
 
 
 def _hostname(url: str) -> str | None:

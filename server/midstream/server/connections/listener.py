@@ -6,6 +6,7 @@ import asyncio
 import errno
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
@@ -13,17 +14,19 @@ from websockets.asyncio.server import serve
 from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import CODECS
-from midstream.server.config import BindRefused, ConfigError, is_loopback
+from midstream.server.config import NO_PAGE, BindRefused, ConfigError, is_loopback
 from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.connection import Settings
-from midstream.server.connections.handshake import Handshake, Health
+from midstream.server.connections.handshake import OPEN_SECONDS, Handshake, Health
+from midstream.server.connections.page import Page
+from midstream.server.connections.page_files import read_files
 from midstream.server.connections.peer import Office, Peer
 from midstream.server.connections.rates import Subjects
 from midstream.server.connections.websocket import CLOSE_SECONDS, WRITE_BUFFER_BYTES, WebSocket
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from websockets.asyncio.server import Server, ServerConnection
     from websockets.server import ServerProtocol
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
     from midstream.server.config import Config
     from midstream.server.ids import Ids
 
-OPEN_SECONDS: Final = 10.0
-"""How long a client may take from its first byte to the end of the HTTP handshake."""
 FIRST_RETURN_MS: Final = 500
 """How soon the first client may come back after ``goaway``: a restart takes about as long."""
 RETURN_STEP_MS: Final = 10
@@ -50,14 +51,29 @@ class Listener:
     """
 
     def __init__(  # what a server is made of
-        self, config: Config, registry: Registry, pool: Pool | None, clock: Clock, ids: Ids, *, server: str
+        self,
+        config: Config,
+        registry: Registry,
+        pool: Pool | None,
+        clock: Clock,
+        ids: Ids,
+        *,
+        server: str,
+        restart: Callable[[int], None] | None = None,
     ) -> None:
-        """Prepare to serve; nothing listens yet."""
+        """Prepare to serve; nothing listens yet.
+
+        Raises:
+            ConfigError: the folder of the page cannot be used.
+
+        """
         self.host = config.host
         self.port = config.port
         self.draining = False
         self._config = config
         self._ids = ids
+        self._page = None if config.page == NO_PAGE else Page(read_files(Path(config.page)))
+        self._restart = None if restart is None else lambda: restart(self.port)
         self._peers: dict[Peer, None] = {}
         self._sockets: dict[WebSocket, None] = {}
         self._changed = asyncio.Event()
@@ -133,6 +149,9 @@ class Listener:
     def _health(self) -> Health:
         return Health("draining" if self.draining else "ok", len(self._peers))
 
+    def _answer_bytes(self) -> int:
+        return sum(websocket.answer_bytes for websocket in self._sockets)
+
     def _serve(self) -> Server:
         config = self._config
         host = "127.0.0.1" if config.host == "localhost" and not config.port else config.host
@@ -142,7 +161,13 @@ class Listener:
             config.port,
             subprotocols=[Subprotocol(name) for name in CODECS],
             compression=None,  # 34 to 42 KiB less a connection, and deltas are too short to compress
-            process_request=Handshake(config.allowed_origins, self._health),
+            process_request=Handshake(
+                config.allowed_origins,
+                self._health,
+                page=self._page,
+                waiting=self._answer_bytes,
+                restart=self._restart,
+            ),
             server_header=self._office.settings.server,
             open_timeout=OPEN_SECONDS,
             ping_interval=None,  # our own heartbeat also notices a peer that does not read
@@ -183,20 +208,27 @@ class Listener:
 
 @asynccontextmanager
 async def listen(
-    config: Config, registry: Registry, pool: Pool | None, clock: Clock, ids: Ids
+    config: Config,
+    registry: Registry,
+    pool: Pool | None,
+    clock: Clock,
+    ids: Ids,
+    *,
+    restart: Callable[[int], None] | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serve connections on ``config.host`` and ``config.port`` while the context is open.
 
-    Call :meth:`Listener.drain` before the end for a graceful one.
+    Call :meth:`Listener.drain` before the end for a graceful one. ``restart`` is called with the port when
+    the link lab of the page asks for a restart; without it the lab cannot.
 
     Raises:
         BindRefused: the host is not loopback.
-        ConfigError: the address or the port cannot be taken.
+        ConfigError: the address or the port cannot be taken, or the folder of the page cannot be used.
 
     """
     if not is_loopback(config.host):
         raise BindRefused(config.host)
-    listener = Listener(config, registry, pool, clock, ids, server=_software())
+    listener = Listener(config, registry, pool, clock, ids, server=_software(), restart=restart)
     async with listener.running():
         yield listener
 

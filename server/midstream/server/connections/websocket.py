@@ -47,6 +47,8 @@ class WebSocket(ServerConnection):
     on_bytes: Callable[[], None] | None = None
     on_writable: Callable[[], None] | None = None
     on_lost: Callable[[], object] | None = None
+    answer_bytes = 0
+    """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
     _written = 0
     _cut_at: asyncio.TimerHandle | None = None
 

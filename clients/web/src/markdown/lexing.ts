@@ -1,0 +1,57 @@
+/** Markdown to tokens, by `marked`, with what a model's answer needs and without HTML. */
+import { Lexer, type Links, type Token, Tokenizer, type Tokens } from "marked";
+
+/** Tags without attributes that mean only how their text looks. All other HTML is shown as it was written. */
+const HARMLESS_TAG = /^<(?:br *\/?|\/?(?:sub|sup|kbd|mark))>/i;
+const MATH = /^(?:\\\((?:(?!\\\))[^\n])+\\\)|\\\[(?:(?!\\\])[\s\S])+\\\])/;
+
+class AnswerTokenizer extends Tokenizer {
+  /** No blocks of HTML: what looks like one is a paragraph, whose tags are text. */
+  override html(): undefined {
+    return undefined;
+  }
+
+  override tag(src: string): Tokens.Tag | undefined {
+    const raw = HARMLESS_TAG.exec(src)?.[0];
+    return raw === undefined
+      ? undefined
+      : { type: "html", raw, text: raw, inLink: false, inRawBlock: false, block: false };
+  }
+
+  /** Formulas keep their backslashes; they are left as text. */
+  override escape(src: string): Tokens.Escape | undefined {
+    const raw = MATH.exec(src)?.[0];
+    return raw === undefined ? super.escape(src) : { type: "escape", raw, text: raw };
+  }
+
+  /** One `~` is an "about" far more often than the begin of struck text. */
+  override del(src: string, masked: string, before?: string): Tokens.Del | undefined {
+    return src.startsWith("~~") ? super.del(src, masked, before) : undefined;
+  }
+}
+
+function lexer(links: Links): Lexer {
+  const made = new Lexer({ gfm: true, tokenizer: new AnswerTokenizer() });
+  Object.assign(made.tokens.links, links);
+  return made;
+}
+
+/** Parse blocks. `source` has no carriage returns. `links` are the references known from elsewhere. */
+export const blocksOf = (source: string, links: Links): Token[] => [...lexer(links).lex(source)];
+
+/** Parse the text of one paragraph, heading or cell. */
+export const inlineOf = (source: string, links: Links): Token[] => lexer(links).inlineTokens(source);
+
+/** As references are compared: letter case and white space do not count. */
+export const label = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim();
+
+/** The labels that a source may refer to. */
+export function labelsIn(source: string): Set<string> {
+  const found = new Set<string>();
+  if (source.includes("]")) {
+    for (const [, text = ""] of source.matchAll(/\[([^[\]\n]{1,200})\](?!\()/g)) {
+      found.add(label(text));
+    }
+  }
+  return found;
+}

@@ -5,6 +5,7 @@ import {
   MidstreamProvider,
   useConnection,
   useSession,
+  useSessions,
   useSessionValue,
   useTurnElapsed,
 } from "../../src/react/index.js";
@@ -15,8 +16,19 @@ function Page() {
   const { state: link } = useConnection();
   const title = useSessionValue(session, ({ info }) => info?.title ?? "no title");
   const elapsed = useTurnElapsed(session);
+  const { sessions } = useSessions();
   return (
-    <p>{[session.sessionId, messages.length, state, link, title, elapsed?.phase ?? "no turn"].join(", ")}</p>
+    <p>
+      {[
+        session.sessionId,
+        messages.length,
+        state,
+        link,
+        title,
+        elapsed?.phase ?? "no turn",
+        sessions.length,
+      ].join(", ")}
+    </p>
   );
 }
 
@@ -30,7 +42,7 @@ test("a server renders a session as one of which nothing is known, connects to n
       <Page />
     </MidstreamProvider>,
   );
-  expect(html).toBe("<p>s, 0, connecting, connecting, no title, no turn</p>");
+  expect(html).toBe("<p>s, 0, connecting, connecting, no title, no turn, 0</p>");
   await settle();
   expect(stage.sockets).toEqual([]);
   expect(timers()).toBe(before); // none that keeps the program alive

@@ -1,0 +1,101 @@
+/** The page: the list of chats beside the chat that the address names. */
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { Conversation } from "../conversation/conversation.js";
+import { NewChat } from "../conversation/new_chat.js";
+import { Sidebar } from "../sidebar/sidebar.js";
+import styles from "./app.module.css";
+import { ConfirmDialog } from "./dialog.js";
+import { ErrorBoundary } from "./error_boundary.js";
+import { pageCommand, takesText } from "./keyboard.js";
+import { PHONE, useMedia } from "./media.js";
+import { Notices } from "./notice.js";
+import { type Route, useRoute } from "./route.js";
+import { composerId, focusComposer, type Shell, ShellContext } from "./shell.js";
+
+const Palette = lazy(() => import("./palette.js"));
+
+export function App() {
+  const route = useRoute();
+  const isPhone = useMedia(PHONE);
+  const [isListOpen, setListOpen] = useState(false);
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const openPalette = () => setPaletteOpen(true);
+  const shell = useMemo(
+    (): Shell => ({ openList: () => setListOpen(true), openPalette: () => setPaletteOpen(true), isPhone }),
+    [isPhone],
+  );
+  usePageKeys(openPalette);
+  const chat = route.kind === "chat" ? route.sessionId : "";
+  return (
+    <ShellContext value={shell}>
+      <a className={styles.skip} href={`#${composerId}`} onClick={focusComposer}>
+        Skip to the message field
+      </a>
+      <div className={styles.layout}>
+        {isPhone ? (
+          isListOpen && <ListSheet route={route} onClose={() => setListOpen(false)} />
+        ) : (
+          <aside className={styles.side} aria-label="Chats">
+            <Sidebar route={route} onGo={() => undefined} />
+          </aside>
+        )}
+        <main className={styles.main}>
+          <ErrorBoundary of={chat}>
+            {route.kind === "chat" ? <Conversation key={chat} sessionId={chat} /> : <NewChat />}
+          </ErrorBoundary>
+        </main>
+      </div>
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette route={route} onClose={() => setPaletteOpen(false)} />
+        </Suspense>
+      )}
+      <ConfirmDialog />
+      <Notices />
+    </ShellContext>
+  );
+}
+
+/** The list of chats on a phone: a sheet from the left. */
+function ListSheet({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the sheet; Esc does the same
+    <dialog
+      ref={ref}
+      className={styles.sheet}
+      aria-label="Chats"
+      onCancel={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+    >
+      <Sidebar route={route} onGo={onClose} />
+    </dialog>
+  );
+}
+
+/** The keys that mean something wherever the focus is. */
+function usePageKeys(openPalette: () => void): void {
+  const open = useRef(openPalette);
+  open.current = openPalette;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const command = pageCommand(event, takesText(event.target));
+      if (!command || document.querySelector("dialog[open]")) {
+        return;
+      }
+      event.preventDefault();
+      if (command === "palette") {
+        open.current();
+      } else {
+        focusComposer();
+      }
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}

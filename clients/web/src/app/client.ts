@@ -1,0 +1,18 @@
+/** The page's client: it speaks to the server that the page came from. */
+import { Client } from "midstream-client";
+import { browserEnvironment } from "midstream-client/browser";
+import { indexedDbStore } from "midstream-client/indexeddb";
+
+/** Where the server is: the page's own origin, or what `VITE_MIDSTREAM_URL` says in development. */
+export function serverUrl(origin: string = location.origin): string {
+  return import.meta.env.VITE_MIDSTREAM_URL || origin.replace(/^http/, "ws");
+}
+
+/** Make the client; what it knows is kept in IndexedDB, one place for each server. */
+export function makeClient(url: string = serverUrl()): Client {
+  return new Client(url, {
+    environment: browserEnvironment(),
+    store: indexedDbStore(url),
+    onTrouble: (error) => console.info("The page's store does not work, so a reload begins anew:", error),
+  });
+}

@@ -1,0 +1,114 @@
+/** Small things kept in localStorage, and shared by the tabs of this origin. A browser that keeps nothing still works. */
+
+/** A value that outlives the page. The same object until it changes, as `useSyncExternalStore` wants it. */
+export interface Kept<T> {
+  get(): T;
+  set(value: T): void;
+  subscribe(listener: () => void): () => void;
+}
+
+const PREFIX = "midstream.";
+
+/** Keep a value under a name; `read` makes it of what is stored (undefined: nothing, or no JSON). */
+export function kept<T>(name: string, read: (stored: unknown) => T): Kept<T> {
+  const key = PREFIX + name;
+  const listeners = new Set<() => void>();
+  let text: string | null | undefined;
+  let value = read(undefined);
+
+  const load = () => {
+    const stored = readText(key);
+    if (stored !== text) {
+      text = stored;
+      value = read(parse(stored));
+    }
+  };
+  const onStorage = (event: StorageEvent) => {
+    // a null key: all was cleared
+    if (event.key === key || event.key === null) {
+      load();
+      tell();
+    }
+  };
+  const tell = () => {
+    for (const listener of listeners) {
+      listener();
+    }
+  };
+
+  return {
+    get: () => {
+      if (text === undefined) {
+        load();
+      }
+      return value;
+    },
+    set: (next) => {
+      value = next;
+      text = JSON.stringify(next);
+      writeText(key, text);
+      tell();
+    },
+    subscribe: (listener) => {
+      if (listeners.size === 0) {
+        load();
+        addEventListener("storage", onStorage);
+      }
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) {
+          removeEventListener("storage", onStorage);
+        }
+      };
+    },
+  };
+}
+
+/** What is stored under a key; null where nothing is, or where the browser keeps nothing. */
+export function readText(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Store a text, or remove it where it is empty. A full or forbidden store loses only what it would have kept. */
+export function writeText(key: string, text: string): void {
+  try {
+    if (text) {
+      localStorage.setItem(key, text);
+    } else {
+      localStorage.removeItem(key);
+    }
+  } catch {
+    // private windows, a full quota: the page goes on without
+  }
+}
+
+function parse(text: string | null): unknown {
+  try {
+    return text === null ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Read a map of numbers by name, as far as it is one. */
+export function readNumbers(stored: unknown): Readonly<Record<string, number>> {
+  const entries = typeof stored === "object" && stored ? Object.entries(stored) : [];
+  return Object.fromEntries(entries.filter(([, value]) => typeof value === "number"));
+}
+
+/** Read a map of texts by name, as far as it is one. */
+export function readTexts(stored: unknown): Readonly<Record<string, string>> {
+  const entries = typeof stored === "object" && stored ? Object.entries(stored) : [];
+  return Object.fromEntries(entries.filter(([, value]) => typeof value === "string"));
+}
+
+/** The last so many entries of a map: what was set first goes first. */
+export function newest<T>(map: Readonly<Record<string, T>>, most: number): Readonly<Record<string, T>> {
+  const entries = Object.entries(map);
+  return entries.length <= most ? map : Object.fromEntries(entries.slice(-most));
+}

@@ -1,0 +1,127 @@
+/** The palette (⌘K): go to a chat, or do something. Loaded when it is first opened. */
+import { Command } from "cmdk";
+import {
+  Archive,
+  CircleStop,
+  CopyPlus,
+  MessageSquare,
+  Monitor,
+  Moon,
+  SquarePen,
+  Sun,
+  Waypoints,
+} from "lucide-react";
+import type { Client } from "midstream-client";
+import { useClient } from "midstream-client/react";
+import { type ReactNode, useEffect, useRef } from "react";
+import { titleFor } from "../sidebar/groups.js";
+import { useSessionList } from "../sidebar/use_session_list.js";
+import styles from "./palette.module.css";
+import { chatPath, navigate, type Route } from "./route.js";
+import * as act from "./session_actions.js";
+import { setTheme } from "./theme.js";
+
+interface Entry {
+  readonly label: string;
+  readonly icon: ReactNode;
+  readonly run: () => void;
+}
+
+export default function Palette({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
+  const client = useClient();
+  const { sessions } = useSessionList();
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const run = (entry: () => void) => {
+    onClose();
+    entry();
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the palette; Esc does the same
+    <dialog
+      ref={ref}
+      className={styles.dialog}
+      aria-label="Commands"
+      onCancel={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+    >
+      <Command label="Commands" className={styles.palette} loop>
+        <Command.Input className={styles.input} placeholder="Go to a chat, or do something" autoFocus />
+        <Command.List className={styles.list} label="Results">
+          <Command.Empty className={styles.empty}>Nothing is called that.</Command.Empty>
+          {route.kind === "chat" && (
+            <Group name="This chat" entries={chatEntries(client, route.sessionId)} onRun={run} />
+          )}
+          <Group name="Page" entries={PAGE} onRun={run} />
+          <Command.Group heading="Chats">
+            {sessions.map((session) => (
+              <Command.Item
+                key={session.session_id}
+                value={session.session_id}
+                keywords={[titleFor(session)]}
+                onSelect={() => run(() => navigate(chatPath(session.session_id)))}
+              >
+                <MessageSquare aria-hidden />
+                <span dir="auto">{titleFor(session)}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+        </Command.List>
+      </Command>
+    </dialog>
+  );
+}
+
+interface GroupProps {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+  readonly onRun: (run: () => void) => void;
+}
+
+function Group({ name, entries, onRun }: GroupProps) {
+  return (
+    <Command.Group heading={name}>
+      {entries.map((entry) => (
+        <Command.Item key={entry.label} onSelect={() => onRun(entry.run)}>
+          {entry.icon}
+          <span>{entry.label}</span>
+        </Command.Item>
+      ))}
+    </Command.Group>
+  );
+}
+
+const PAGE: readonly Entry[] = [
+  { label: "New chat", icon: <SquarePen aria-hidden />, run: () => navigate("/") },
+  { label: "Light theme", icon: <Sun aria-hidden />, run: () => setTheme("light") },
+  { label: "Dark theme", icon: <Moon aria-hidden />, run: () => setTheme("dark") },
+  { label: "Theme as the system", icon: <Monitor aria-hidden />, run: () => setTheme("system") },
+];
+
+function chatEntries(client: Client, sessionId: string): readonly Entry[] {
+  const session = client.open(sessionId); // it is shown, so it is open
+  const stop: Entry = {
+    label: "Stop the answer",
+    icon: <CircleStop aria-hidden />,
+    run: () => void act.stop(session),
+  };
+  const isArchived = session.info?.archived_at !== undefined;
+  return [
+    ...(session.turn ? [stop] : []),
+    {
+      label: isArchived ? "Restore this chat" : "Archive this chat",
+      icon: <Archive aria-hidden />,
+      run: () => void act.archive(client, sessionId, !isArchived),
+    },
+    { label: "Copy this chat", icon: <CopyPlus aria-hidden />, run: () => void act.copy(session) },
+    {
+      label: "Check against the server",
+      icon: <Waypoints aria-hidden />,
+      run: () => void act.verify(session),
+    },
+  ];
+}

@@ -1,0 +1,38 @@
+/** What is true of the connection, said only while there is none. */
+import { useConnection } from "midstream-client/react";
+import { useEffect, useRef } from "react";
+import { announce } from "../app/notice.js";
+import styles from "./connection_line.module.css";
+import { connectionWords } from "./connection_words.js";
+
+export function ConnectionLine() {
+  const connection = useConnection();
+  const words = connectionWords(connection);
+  const wasLive = useRef(false);
+  useEffect(() => {
+    if (connection.state === "live") {
+      if (wasLive.current) {
+        announce("Connected again.");
+      }
+      wasLive.current = true;
+    } else if (connection.state === "offline" && wasLive.current) {
+      announce("The connection is lost.");
+    }
+  }, [connection.state]);
+  if (!words) {
+    return null;
+  }
+  return (
+    <div className={styles.line} data-state={connection.state} data-connection>
+      <span className={styles.dot} aria-hidden />
+      <p className={styles.text}>
+        <strong>{words.what}</strong> {words.next}
+      </p>
+      {words.canReload && (
+        <button type="button" className={styles.reload} onClick={() => location.reload()}>
+          Reload
+        </button>
+      )}
+    </div>
+  );
+}

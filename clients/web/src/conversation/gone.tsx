@@ -1,0 +1,41 @@
+/** A chat that cannot be shown: never was, was deleted, or was closed. */
+import type { OpenSession } from "midstream-client/react";
+import { useEffect } from "react";
+import { Blank } from "../app/blank.js";
+import controls from "../app/controls.module.css";
+import { navigate } from "../app/route.js";
+import styles from "./conversation.module.css";
+import { goneWords } from "./gone_words.js";
+import { ListButton } from "./header.js";
+import header from "./header.module.css";
+
+export function Gone({ snapshot }: { readonly snapshot: OpenSession }) {
+  const { error, reopen } = snapshot;
+  const wasClosedHere = error === undefined;
+  useEffect(() => {
+    if (wasClosedHere) {
+      reopen();
+    }
+  }, [wasClosedHere, reopen]);
+  if (wasClosedHere) {
+    return <div className={styles.conversation} />;
+  }
+  const { title, text, canReopen } = goneWords(error);
+  return (
+    <div className={styles.conversation}>
+      <header className={header.header}>
+        <ListButton />
+      </header>
+      <Blank title={title} text={text}>
+        <button type="button" className={controls.solid} onClick={() => navigate("/")}>
+          Begin a new chat
+        </button>
+        {canReopen && (
+          <button type="button" className={controls.quiet} onClick={reopen}>
+            Look again
+          </button>
+        )}
+      </Blank>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+/** A row of the list: a message in its frame, or a prompt that is on its way. */
+import { ArrowUpRight, BookText } from "lucide-react";
+import type { Message } from "midstream-client";
+import { memo } from "react";
+import { classNames } from "../app/class_names.js";
+import { chatPath, navigate } from "../app/route.js";
+import { MessageParts } from "../parts/message_parts.js";
+import type { Actions } from "./actions.js";
+import { EditMessage } from "./edit_message.js";
+import styles from "./message_row.module.css";
+import { clockTime, Meta } from "./meta.js";
+import { PendingRow } from "./pending_row.js";
+import type { Row } from "./rows.js";
+import { SummaryNote } from "./summary_note.js";
+import { TurnEnding } from "./turn_ending.js";
+
+export interface MessageRowProps {
+  readonly row: Row;
+  readonly actions: Actions;
+  readonly isEditing: boolean;
+  readonly isLive: boolean;
+}
+
+/** Renders again only where its row changed: while text streams, that is one row. */
+export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
+  const { row, actions, isEditing, isLive } = props;
+  const { message, prompt } = row;
+  return (
+    <div className={classNames(styles.row, row.goesOn && styles.goesOn)}>
+      {row.day && (
+        <div className={styles.day}>
+          <span>{row.day}</span>
+        </div>
+      )}
+      {prompt && <PendingRow prompt={prompt} actions={actions} isLive={isLive} />}
+      {message && <Frame message={message} actions={actions} isEditing={isEditing} />}
+      {row.ending && <TurnEnding turn={row.ending} message={message} actions={actions} />}
+      {row.summarized !== undefined && <SummaryNote session={actions.session} through={row.summarized} />}
+      {row.copiedFrom && <CopiedFrom sessionId={row.copiedFrom} />}
+    </div>
+  );
+});
+
+interface FrameProps {
+  readonly message: Message;
+  readonly actions: Actions;
+  readonly isEditing: boolean;
+}
+
+function Frame({ message, actions, isEditing }: FrameProps) {
+  const isUser = message.role === "user";
+  const name = `${isUser ? "You" : "Agent"}, ${clockTime(message.created_at)}`;
+  if (isEditing) {
+    return (
+      <article className={styles.user} aria-label={name}>
+        <EditMessage message={message} actions={actions} />
+      </article>
+    );
+  }
+  return (
+    <article
+      className={isUser ? styles.user : styles.agent}
+      aria-label={name}
+      data-message={message.message_id}
+    >
+      <div className={isUser ? styles.bubble : styles.plain} dir={isUser ? "auto" : undefined}>
+        <MessageParts message={message} session={actions.session} />
+      </div>
+      {message.state !== "streaming" && <Meta message={message} actions={actions} />}
+    </article>
+  );
+}
+
+/** Ends the messages that a fork took over. */
+function CopiedFrom({ sessionId }: { readonly sessionId: string }) {
+  return (
+    <div className={styles.mark}>
+      <a
+        href={chatPath(sessionId)}
+        onClick={(event) => {
+          if (!event.metaKey && !event.ctrlKey) {
+            event.preventDefault();
+            navigate(chatPath(sessionId));
+          }
+        }}
+      >
+        <BookText aria-hidden />
+        Copied from another chat up to here
+        <ArrowUpRight aria-hidden />
+      </a>
+    </div>
+  );
+}

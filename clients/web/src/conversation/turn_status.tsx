@@ -1,0 +1,64 @@
+/** Why is it silent: what the running turn does, below the last message. Quiet at first, plainer when it takes long. */
+import type { SessionState, Turn } from "midstream-client";
+import type { SessionSnapshot } from "midstream-client/react";
+import { useTurnElapsed } from "midstream-client/react";
+import { duration, statusOf } from "./phase.js";
+import styles from "./turn_status.module.css";
+
+export interface TurnStatusProps {
+  readonly snapshot: SessionSnapshot;
+  /** Show what waits for an answer. */
+  readonly onShowQuestion: () => void;
+}
+
+export function TurnStatus({ snapshot, onShowQuestion }: TurnStatusProps) {
+  const { session, turn, messages, state } = snapshot;
+  const elapsed = useTurnElapsed(session);
+  const words = turn && elapsed && describe(state, turn, () => statusOf(turn, messages, elapsed));
+  return (
+    // the place is kept while nothing is said, so that nothing moves when something is
+    <div className={styles.place}>
+      {words && (
+        <div className={styles.status} data-phase={words.isHeld ? "held" : turn.phase}>
+          <span className={styles.dot} aria-hidden />
+          <p className={styles.text}>
+            {words.text}
+            {words.time && <span className={styles.time}> · {words.time}</span>}
+            {words.hint && <span className={styles.hint}>{words.hint}</span>}
+          </p>
+          {words.waitsForYou && (
+            <button type="button" className={styles.show} onClick={onShowQuestion}>
+              Show
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface Words {
+  readonly text: string;
+  readonly time?: string;
+  readonly hint?: string | undefined;
+  readonly waitsForYou?: boolean;
+  readonly isHeld?: boolean;
+}
+
+/** Without a connection nobody here knows what the turn does. */
+function describe(
+  state: SessionState,
+  turn: Turn,
+  status: () => ReturnType<typeof statusOf>,
+): Words | undefined {
+  if (state === "offline" || state === "connecting") {
+    const hint = "The agent goes on at the server. What it writes is shown here when the page is connected.";
+    return {
+      text: turn.phase === "waiting-user" ? "It waited for your answer" : "The agent was answering",
+      hint,
+      isHeld: true,
+    };
+  }
+  const said = status();
+  return said && { ...said, time: duration(said.ms) };
+}

@@ -1,0 +1,192 @@
+/** The list of chats, and what leads elsewhere. */
+import { Archive, ArrowLeft, Command, Monitor, Moon, Search, SquarePen, Sun, X } from "lucide-react";
+import { type UIEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
+import controls from "../app/controls.module.css";
+import { commandKey } from "../app/keyboard.js";
+import { Menu } from "../app/menu.js";
+import { navigate, type Route } from "../app/route.js";
+import { useShell } from "../app/shell.js";
+import { setTheme, THEMES, type Theme, useTheme } from "../app/theme.js";
+import { groupByDay, matches } from "./groups.js";
+import { SessionRow } from "./session_row.js";
+import styles from "./sidebar.module.css";
+import { markListed, unreadCount, useSeen } from "./unread.js";
+import { useSessionList } from "./use_session_list.js";
+
+/** So near the end of the list, in px, more is loaded. */
+const NEAR = 400;
+
+export interface SidebarProps {
+  readonly route: Route;
+  /** Called when the reader went somewhere: a sheet closes then. */
+  readonly onGo: () => void;
+}
+
+export function Sidebar({ route, onGo }: SidebarProps) {
+  const [isArchive, setArchive] = useState(false);
+  const shell = useShell();
+  return (
+    <div className={styles.sidebar}>
+      <div className={styles.top}>
+        <span className={styles.name}>midstream</span>
+        {shell.isPhone ? (
+          <button type="button" className={controls.icon} onClick={onGo} aria-label="Close the list of chats">
+            <X aria-hidden />
+          </button>
+        ) : (
+          <button
+            type="button"
+            className={styles.commands}
+            onClick={shell.openPalette}
+            aria-label="Commands"
+            title="Commands"
+          >
+            <Command aria-hidden />
+            <kbd>{commandKey()}K</kbd>
+          </button>
+        )}
+      </div>
+      <a
+        className={styles.new}
+        href="/"
+        aria-current={route.kind === "new" ? "page" : undefined}
+        onClick={(event) => {
+          if (!event.metaKey && !event.ctrlKey) {
+            event.preventDefault();
+            navigate("/");
+            onGo();
+          }
+        }}
+      >
+        <SquarePen aria-hidden />
+        New chat
+      </a>
+      <Chats
+        key={String(isArchive)}
+        route={route}
+        onGo={onGo}
+        isArchive={isArchive}
+        onLeave={() => setArchive(false)}
+      />
+      <div className={styles.foot}>
+        <button
+          type="button"
+          className={controls.plain}
+          aria-pressed={isArchive}
+          onClick={() => setArchive(!isArchive)}
+        >
+          {isArchive ? <ArrowLeft aria-hidden /> : <Archive aria-hidden />}
+          {isArchive ? "All chats" : "Archived"}
+        </button>
+        <ThemeMenu />
+      </div>
+    </div>
+  );
+}
+
+interface ChatsProps extends SidebarProps {
+  readonly isArchive: boolean;
+  readonly onLeave: () => void;
+}
+
+function Chats({ route, onGo, isArchive }: ChatsProps) {
+  const { sessions, isKnown, hasMore, loadMore } = useSessionList(isArchive);
+  const [search, setSearch] = useState("");
+  const sought = useDeferredValue(search.trim());
+  const seen = useSeen();
+  const found = useMemo(
+    () => (sought ? sessions.filter((session) => matches(session, sought)) : sessions),
+    [sessions, sought],
+  );
+  useEffect(() => markListed(sessions), [sessions]);
+  // what is looked for may lie further down: read on until it is found or the list ends
+  const readsOn = Boolean(sought) && hasMore && found.length < 20;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each page that came lets the next be asked for
+  useEffect(() => {
+    if (readsOn) {
+      loadMore();
+    }
+  }, [readsOn, sessions.length]);
+  const onScroll = (event: UIEvent<HTMLElement>) => {
+    const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
+    if (hasMore && scrollHeight - scrollTop - clientHeight < NEAR) {
+      loadMore();
+    }
+  };
+  const groups = groupByDay(found, Date.now());
+  return (
+    <>
+      <label className={styles.search}>
+        <Search aria-hidden />
+        <input
+          type="search"
+          value={search}
+          placeholder={isArchive ? "Search archived chats" : "Search"}
+          aria-label={isArchive ? "Search archived chats" : "Search chats"}
+          onChange={(event) => setSearch(event.target.value)}
+          onKeyDown={(event) => event.key === "Escape" && setSearch("")}
+        />
+      </label>
+      <nav className={styles.list} aria-label={isArchive ? "Archived chats" : "Chats"} onScroll={onScroll}>
+        {groups.map((group) => (
+          <section key={group.label} aria-label={group.label}>
+            <h2 className={styles.day}>{group.label}</h2>
+            <ul className={styles.rows}>
+              {group.sessions.map((session) => {
+                const isCurrent = route.kind === "chat" && route.sessionId === session.session_id;
+                return (
+                  <SessionRow
+                    key={session.session_id}
+                    session={session}
+                    isCurrent={isCurrent}
+                    isUnread={!isCurrent && unreadCount(seen, session) > 0}
+                    onGo={onGo}
+                  />
+                );
+              })}
+            </ul>
+          </section>
+        ))}
+        {isKnown && !found.length && !readsOn && (
+          <p className={styles.none}>{emptyText(sought, isArchive)}</p>
+        )}
+        {hasMore && Boolean(found.length) && <p className={styles.none}>Loading more…</p>}
+      </nav>
+    </>
+  );
+}
+
+function emptyText(sought: string, isArchive: boolean): string {
+  if (sought) {
+    return `No chat is called “${sought}”.`;
+  }
+  return isArchive ? "Nothing is archived." : "Your chats will be here.";
+}
+
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  system: "As the system",
+  light: "Light",
+  dark: "Dark",
+};
+const THEME_ICONS = {
+  system: <Monitor aria-hidden />,
+  light: <Sun aria-hidden />,
+  dark: <Moon aria-hidden />,
+};
+
+function ThemeMenu() {
+  const theme = useTheme();
+  return (
+    <Menu
+      label={`Theme: ${THEME_NAMES[theme].toLowerCase()}`}
+      items={THEMES.map((one) => ({
+        label: THEME_NAMES[one],
+        icon: THEME_ICONS[one],
+        isChosen: one === theme,
+        onSelect: () => setTheme(one),
+      }))}
+    >
+      {THEME_ICONS[theme]}
+    </Menu>
+  );
+}

@@ -1,0 +1,30 @@
+/** The list of chats, as the sidebar and the palette read it. */
+import type { SessionInfo } from "midstream-client";
+import { useSessions } from "midstream-client/react";
+import { useCallback, useRef } from "react";
+
+export interface SessionListView {
+  readonly sessions: readonly SessionInfo[];
+  /** Whether the list was ever read. */
+  readonly isKnown: boolean;
+  readonly hasMore: boolean;
+  /** Load the next page, once at a time. */
+  loadMore(): void;
+}
+
+/** The chats, last changed first; the archived ones instead, where asked. */
+export function useSessionList(archived = false): SessionListView {
+  const { sessions, state, hasMore, loadMore } = useSessions({ archived });
+  const isLoading = useRef(false);
+  const load = useCallback(() => {
+    if (!isLoading.current) {
+      isLoading.current = true;
+      loadMore()
+        .catch(() => undefined) // asked again at the next scroll
+        .finally(() => {
+          isLoading.current = false;
+        });
+    }
+  }, [loadMore]);
+  return { sessions, isKnown: state === "live" || sessions.length > 0, hasMore, loadMore: load };
+}

@@ -10,18 +10,22 @@ SESSION ?= demo
 TEST_PROCESSES ?= --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo chat test check typescript format clean
+.PHONY: help demo chat page test check clients format clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F '|' '{ printf "%-15s %s\n", $$1, $$2 }'
 
-demo: $(PACKAGE) ## Start a server with the demo agent and chat with it here
+demo: $(PACKAGE) ## Start a server with the demo agent, its chat page, and a chat here
+	@.ci/clients page || echo "The demo goes on without its page."
 	@$(BIN)/midstream demo
 
 chat: $(PACKAGE) ## Join the demo's conversation from a second terminal
 	@$(BIN)/midstream chat ws://127.0.0.1:8787 $(SESSION)
 
-test: check typescript ## Run the checks and then every test (ARGS="..." goes to pytest)
+page: ## Build the chat page, which the server serves (needs Node 20 or newer with npm)
+	@.ci/clients page && echo "The chat page is in clients/web/midstream/web/page."
+
+test: check clients ## Run the checks and then every test (ARGS="..." goes to pytest)
 	@$(BIN)/python -m pytest $(TEST_PROCESSES) $(ARGS)
 
 check: $(TOOLS) ## Check format, lint, types (mypy and pyright) and the direction of imports
@@ -31,8 +35,8 @@ check: $(TOOLS) ## Check format, lint, types (mypy and pyright) and the directio
 	@$(BIN)/mypy --cache-dir $(VENV)/mypy
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
-typescript: $(PACKAGE) ## Check and test the TypeScript client, where node and npm are there
-	@MIDSTREAM_PYTHON=$(CURDIR)/$(BIN)/python .ci/typescript
+clients: $(PACKAGE) ## Check and test the TypeScript client and the page, where node and npm are there
+	@MIDSTREAM_PYTHON=$(CURDIR)/$(BIN)/python .ci/clients test || [ $$? -eq 3 ]
 
 format: $(TOOLS) ## Format the code and repair what ruff can repair
 	@$(BIN)/ruff check --quiet --fix-only

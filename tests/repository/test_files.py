@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE_ROOTS = ("protocol", "agents", "adapters", "server", "clients/python", "worker", "cli")
+PACKAGE_ROOTS = ("protocol", "agents", "adapters", "server", "clients/python", "clients/web", "worker", "cli")
 SOURCE_SUFFIXES = (".py", ".ts", ".tsx")
 MOST_LINES = 400
 

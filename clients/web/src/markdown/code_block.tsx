@@ -38,21 +38,21 @@ export const CodeBlock = memo(function CodeBlock({
         </button>
         <CopyButton text={() => code} what="code" />
       </figcaption>
-      <pre
-        className={wrapped ? styles.wrapped : styles.pre}
+      <section
+        className={wrapped ? styles.wrapped : styles.scroller}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
         tabIndex={0}
-        // biome-ignore lint/a11y/useSemanticElements: a fieldset is for a form
-        role="group"
         aria-label={`Code, ${name}`}
       >
-        <code>
-          {inOrder(splitter.of(code), (text, index) => (
-            <CodeChunk text={text} colours={colours[index]} />
-          ))}
-          {caret ? <span className={styles.caret} aria-hidden data-caret /> : null}
-        </code>
-      </pre>
+        <pre>
+          <code>
+            {inOrder(splitter.of(code), (text, index) => (
+              <CodeChunk text={text} colours={colours[index]} />
+            ))}
+            {caret ? <span className={styles.caret} aria-hidden data-caret /> : null}
+          </code>
+        </pre>
+      </section>
     </figure>
   );
 });

@@ -62,7 +62,8 @@ export class Fence {
 
   #state(text: string, codeEnd: number, end: number | undefined): FenceState {
     const code = text.slice(this.#begin, Math.max(this.#begin, codeEnd));
-    const indented = new RegExp(`^ {1,${this.#indent.length}}`, "gm");
-    return { language: this.#language, code: this.#indent ? code.replace(indented, "") : code, end };
+    const { length } = this.#indent;
+    const flush = length > 0 ? code.replace(new RegExp(`^ {1,${length}}`, "gm"), "") : code;
+    return { language: this.#language, code: flush, end };
   }
 }

@@ -5,7 +5,22 @@ import { Lexer, type Links, type Token, Tokenizer, type Tokens } from "marked";
 const HARMLESS_TAG = /^<(?:br *\/?|\/?(?:sub|sup|kbd|mark))>/i;
 const MATH = /^(?:\\\((?:(?!\\\))[^\n])+\\\)|\\\[(?:(?!\\\])[\s\S])+\\\])/;
 
+const REFERENCE = /^\[([^[\]]+)\]\[([^[\]]+)\]/;
+
 class AnswerTokenizer extends Tokenizer {
+  /** `growing`: a definition may still come, so that a reference is shown as its text meanwhile. */
+  constructor(readonly growing: boolean) {
+    super();
+  }
+
+  override reflink(src: string, links: Links): Tokens.Link | Tokens.Image | Tokens.Text | undefined {
+    const [raw, text = "", name = ""] = (this.growing && REFERENCE.exec(src)) || [];
+    if (raw === undefined || links[label(name)]) {
+      return super.reflink(src, links);
+    }
+    return { type: "link", raw, href: "", text, tokens: this.lexer.inlineTokens(text) };
+  }
+
   /** No blocks of HTML: what looks like one is a paragraph, whose tags are text. */
   override html(): undefined {
     return undefined;
@@ -30,20 +45,25 @@ class AnswerTokenizer extends Tokenizer {
   }
 }
 
-function lexer(links: Links): Lexer {
-  const made = new Lexer({ gfm: true, tokenizer: new AnswerTokenizer() });
+function lexer(links: Links, growing: boolean): Lexer {
+  const made = new Lexer({ gfm: true, tokenizer: new AnswerTokenizer(growing) });
   Object.assign(made.tokens.links, links);
   return made;
 }
 
 /** Parse blocks. `source` has no carriage returns. `links` are the references known from elsewhere. */
-export const blocksOf = (source: string, links: Links): Token[] => [...lexer(links).lex(source)];
+export const blocksOf = (source: string, links: Links, growing: boolean): Token[] => [
+  ...lexer(links, growing).lex(source),
+];
 
-/** Parse the text of one paragraph, heading or cell. */
-export const inlineOf = (source: string, links: Links): Token[] => lexer(links).inlineTokens(source);
+/** Parse the text of one paragraph, heading or cell that grows. */
+export const inlineOf = (source: string, links: Links): Token[] => lexer(links, true).inlineTokens(source);
 
 /** As references are compared: letter case and white space do not count. */
 export const label = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim();
+
+/** Whether a source has references that look like nothing else. */
+export const hasReferences = (source: string): boolean => /\]\[[^[\]]+\]/.test(source);
 
 /** The labels that a source may refer to. */
 export function labelsIn(source: string): Set<string> {

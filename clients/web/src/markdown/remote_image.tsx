@@ -35,8 +35,12 @@ export function RemoteImage({
   if (!remote) {
     return <span>{alt}</span>;
   }
+  const load = () => {
+    setWanted(address);
+    setFailed("");
+  };
   return (
-    <button type="button" className={styles.remote} onClick={() => (setWanted(address), setFailed(""))}>
+    <button type="button" className={styles.remote} onClick={load}>
       <ImageIcon aria-hidden />
       <span className={styles.remoteText}>
         <span>{alt || "Picture"}</span>

@@ -2,7 +2,7 @@
 import type { Links, Token, Tokens } from "marked";
 import { Fence } from "./fence.js";
 import { lastIndex, withLeaf } from "./leaf.js";
-import { blocksOf, inlineOf, label, labelsIn } from "./lexing.js";
+import { blocksOf, hasReferences, inlineOf, label, labelsIn } from "./lexing.js";
 import { closed } from "./unclosed.js";
 import { decided, withTableRow } from "./unfinished.js";
 
@@ -41,6 +41,8 @@ export class MarkdownStream {
   #links: Links = Object.create(null) as Links;
   /** Finished pieces that refer to labels which nothing defines so far. */
   #unresolved = new Map<string, Frozen[]>();
+  /** Finished pieces with references that are shown as if they were defined. */
+  #trusted: Frozen[] = [];
   /** What a continued table needs in front of its further rows. */
   #tableHead = "";
   #finished: Block[] = [];
@@ -69,6 +71,7 @@ export class MarkdownStream {
     this.#fence = undefined;
     this.#links = Object.create(null) as Links;
     this.#unresolved = new Map();
+    this.#trusted = [];
     this.#tableHead = "";
     this.#finished = [];
     this.#continued = false;
@@ -88,6 +91,9 @@ export class MarkdownStream {
       if (tail || (this.#at === before && !this.#fence)) {
         break;
       }
+    }
+    if (!this.#growing && !this.behind) {
+      this.#again(this.#trusted.splice(0));
     }
     return this.#shown(tail);
   }
@@ -170,7 +176,7 @@ export class MarkdownStream {
 
   #parse(source: string): Token[] {
     this.parsed += source.length;
-    return blocksOf(source, this.#links);
+    return blocksOf(source, this.#links, this.#growing);
   }
 
   #freezeAll(tokens: readonly Token[]): void {
@@ -197,6 +203,9 @@ export class MarkdownStream {
     }
     this.#continued = false;
     this.#tableHead = "";
+    if (this.#growing && hasReferences(source)) {
+      this.#trusted.push({ source, block, piece });
+    }
     for (const name of labelsIn(source)) {
       if (!this.#links[name]) {
         this.#unresolved.set(name, [...(this.#unresolved.get(name) ?? []), { source, block, piece }]);
@@ -245,15 +254,20 @@ export class MarkdownStream {
       return;
     }
     this.#links[name] = { href: token.href, title: token.title };
-    for (const { source, block, piece } of this.#unresolved.get(name) ?? []) {
-      const [again] = this.#parse(source);
+    this.#again(this.#unresolved.get(name) ?? []);
+    this.#unresolved.delete(name);
+  }
+
+  /** Parse finished pieces again: there is more known of their references. */
+  #again(frozen: readonly Frozen[]): void {
+    for (const { source, block, piece } of frozen) {
+      const [token] = this.#parse(source);
       const old = this.#finished[block];
-      if (again && old && again.type === old.pieces[piece]?.type) {
-        const pieces = old.pieces.map((token, index) => (index === piece ? again : token));
+      if (token && old && token.type === old.pieces[piece]?.type) {
+        const pieces = old.pieces.map((before, index) => (index === piece ? token : before));
         this.#finished[block] = { ...old, pieces };
       }
     }
-    this.#unresolved.delete(name);
   }
 
   /** A paragraph, heading or cell with what is open in it closed. */

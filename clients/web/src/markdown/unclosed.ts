@@ -18,8 +18,8 @@ interface Scan {
   readonly brackets: number[];
   /** Where the text to be shown ends, if before its end. */
   end: number;
-  /** Single characters that are not shown. */
-  readonly dropped: number[];
+  /** Single characters that are written otherwise, or not at all. */
+  readonly edits: Map<number, string>;
   /** What closes an open code span. */
   code: string;
 }
@@ -41,7 +41,7 @@ export function closed(text: string): string {
     openers: [],
     brackets: [],
     end: Number.POSITIVE_INFINITY,
-    dropped: [],
+    edits: new Map(),
     code: "",
   };
   for (let at = 0; at < scan.text.length && at < scan.end; ) {
@@ -55,10 +55,7 @@ function step(scan: Scan, at: number): number {
   const { text } = scan;
   switch (text[at]) {
     case "\\":
-      if (at + 1 === text.length) {
-        scan.end = at;
-      }
-      return at + 2;
+      return backslash(scan, at);
     case "`":
       return codeSpan(scan, at);
     case "<":
@@ -75,6 +72,23 @@ function step(scan: Scan, at: number): number {
     default:
       return at + 1;
   }
+}
+
+function backslash(scan: Scan, at: number): number {
+  const { text } = scan;
+  const next = text[at + 1];
+  if (next === undefined) {
+    scan.end = at;
+  }
+  if (next !== "(" && next !== "[") {
+    return at + 2;
+  }
+  const end = text.indexOf(next === "(" ? "\\)" : "\\]", at + 2);
+  if (end < 0) {
+    scan.edits.set(at, "\\\\"); // a formula shows its backslash
+    scan.end = text.endsWith("\\") ? text.length - 1 : text.length;
+  }
+  return end < 0 ? text.length : end + 2;
 }
 
 /** Where the run of one character ends. */
@@ -110,7 +124,7 @@ function codeSpan(scan: Scan, at: number): number {
 function angle(scan: Scan, at: number): number {
   const rest = scan.text.slice(at, at + 2000);
   if (AUTOLINK.test(rest)) {
-    scan.dropped.push(at);
+    scan.edits.set(at, "");
     return scan.text.length;
   }
   const opened = OPEN_TAG.exec(rest);
@@ -140,6 +154,10 @@ function bracket(scan: Scan, at: number): number {
   }
   const next = text[at + 1];
   const begin = text[open - 1] === "!" ? open - 1 : open;
+  if (next === undefined && begin === open && !beginsLink(text, open)) {
+    scan.end = at;
+    return text.length;
+  }
   const end = next === "(" ? addressEnd(text, at + 2) : next === "[" ? text.indexOf("]", at + 2) + 1 : at + 1;
   if (end > 0 && next !== undefined) {
     return end;
@@ -148,10 +166,14 @@ function bracket(scan: Scan, at: number): number {
     scan.end = begin;
   } else {
     scan.end = at;
-    scan.dropped.push(open);
+    scan.edits.set(open, "");
   }
   return text.length;
 }
+
+/** Whether a `[` stands where links begin, and not in a word. */
+const beginsLink = (text: string, at: number): boolean =>
+  at === 0 || /[\s\p{P}\p{S}]/u.test(text[at - 1] ?? "");
 
 /** Behind the `)` that ends an address; 0 where it is still open. */
 function addressEnd(text: string, from: number): number {
@@ -184,6 +206,9 @@ function emphasis(scan: Scan, at: number): number {
   const closes = mark === "_" ? right && (!left || PUNCTUATION.test(after)) : right;
   let count = end - at;
   if (mark === "~" && count !== 2) {
+    if (end === text.length && count === 1) {
+      scan.end = at;
+    }
     return end;
   }
   while (closes && count > 0) {
@@ -219,8 +244,8 @@ function bracketsLeft(scan: Scan): number {
     }
     if (text[at - 1] === "!") {
       end = Math.min(end, at - 1);
-    } else if (at === 0 || /[\s\p{P}]/u.test(text[at - 1] ?? "")) {
-      scan.dropped.push(at);
+    } else if (beginsLink(text, at)) {
+      scan.edits.set(at, "");
     }
   }
   return end;
@@ -231,12 +256,11 @@ function written(scan: Scan, text: string): string {
   let body = text.slice(0, scan.end);
   let from = body.length;
   const openers = scan.openers.filter(({ at }) => at < from);
-  const dropped = new Set(scan.dropped);
   if (!scan.code) {
     // marks that nothing follows yet
     for (let trimmed = true; trimmed; ) {
       trimmed = false;
-      while (from > 0 && (SPACE.test(body[from - 1] ?? "") || dropped.has(from - 1))) {
+      while (from > 0 && (SPACE.test(body[from - 1] ?? "") || scan.edits.get(from - 1) === "")) {
         from -= 1;
       }
       const last = openers.at(-1);
@@ -250,9 +274,9 @@ function written(scan: Scan, text: string): string {
     body = body.slice(0, from);
   }
   let shown = body;
-  for (const at of [...dropped].sort((a, b) => b - a)) {
+  for (const [at, instead] of [...scan.edits].sort(([a], [b]) => b - a)) {
     if (at < body.length) {
-      shown = shown.slice(0, at) + shown.slice(at + 1);
+      shown = shown.slice(0, at) + instead + shown.slice(at + 1);
     }
   }
   const closers = openers.reverse().map(({ mark, left }) => mark.repeat(left));

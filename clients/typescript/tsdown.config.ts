@@ -7,6 +7,7 @@ export default defineConfig({
     indexeddb: "src/indexeddb.ts",
     sessions: "src/sessions.ts",
     react: "src/react/index.ts",
+    "ai-sdk": "src/ai-sdk/index.ts",
   },
   format: "esm",
   platform: "neutral",

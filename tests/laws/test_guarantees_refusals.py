@@ -91,7 +91,7 @@ REFUSALS: dict[str, Refusal] = {
     "a title that is too long": ("sessions.update", {"title": "x" * 1_025}, "limit_exceeded", None),
     "a session that exists": ("sessions.create", {}, "already_exists", None),
     "a fork at an unknown message": ("sessions.fork", {"message_id": "x"}, "not_found", None),
-    "an unknown method": ("sessions.watch", {}, "unknown_method", None),
+    "an unknown method": ("sessions.search", {}, "unknown_method", None),
 }
 
 

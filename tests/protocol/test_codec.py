@@ -335,8 +335,8 @@ def test_a_call_is_refused_before_it_is_sent_where_the_server_would_refuse_it(
 def test_an_unknown_method_is_named(codec: Codec) -> None:
     """For params and for results."""
     for decode in (codec.decode_params, codec.decode_result):
-        with pytest.raises(UnknownMethod, match=r"sessions\.watch"):
-            decode("sessions.watch", codec.raw({}))
+        with pytest.raises(UnknownMethod, match=r"sessions\.search"):
+            decode("sessions.search", codec.raw({}))
 
 
 @codecs

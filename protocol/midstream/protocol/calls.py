@@ -13,6 +13,10 @@ from msgspec import UNSET, Meta, UnsetType
 from midstream.protocol.agent_calls import AGENT_PARAMS, AGENT_RESULTS
 from midstream.protocol.agent_calls import EmptyResult as EmptyResult  # noqa: PLC0414  # a result of calls, too
 from midstream.protocol.frames import Count, SyncPayload
+from midstream.protocol.lists import ListParams as ListParams  # noqa: PLC0414  # calls, as the others
+from midstream.protocol.lists import ListResult as ListResult  # noqa: PLC0414
+from midstream.protocol.lists import UnwatchParams as UnwatchParams  # noqa: PLC0414
+from midstream.protocol.lists import WatchParams as WatchParams  # noqa: PLC0414
 from midstream.protocol.model import (
     ApprovalMode,
     InteractionPart,
@@ -284,21 +288,6 @@ class SessionResult(_Result, frozen=True, kw_only=True):
     version: int
 
 
-class ListParams(_Params, frozen=True, kw_only=True):
-    """``sessions.list``: the last changed first; ``after`` is the ``next_after`` of the page before."""
-
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    after: str | UnsetType = UNSET
-    archived: bool = False
-
-
-class ListResult(_Result, frozen=True, kw_only=True):
-    """A page of sessions as they are stored."""
-
-    items: list[Session]
-    next_after: str | UnsetType = UNSET
-
-
 class UpdateParams(_Params, frozen=True, kw_only=True):
     """``sessions.update``: what is given is replaced whole; a title of ``null`` removes it."""
 
@@ -348,6 +337,8 @@ PARAMS: dict[str, type[msgspec.Struct]] = {
     "sessions.create": CreateParams,
     "sessions.get": SessionParams,
     "sessions.list": ListParams,
+    "sessions.watch": WatchParams,
+    "sessions.unwatch": UnwatchParams,
     "sessions.update": UpdateParams,
     "sessions.clear": SessionParams,
     "sessions.archive": ArchiveParams,
@@ -375,6 +366,8 @@ RESULTS: dict[str, type[msgspec.Struct]] = {
     "sessions.create": SessionResult,
     "sessions.get": SessionResult,
     "sessions.list": ListResult,
+    "sessions.watch": ListResult,
+    "sessions.unwatch": EmptyResult,
     "sessions.update": SessionResult,
     "sessions.clear": SessionResult,
     "sessions.archive": SessionResult,

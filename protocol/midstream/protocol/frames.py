@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from midstream.protocol.agents import AgentId, Write, WriteResult
 from midstream.protocol.errors import ErrorInfo
 from midstream.protocol.limits import Limits
+from midstream.protocol.lists import ListChanges
 from midstream.protocol.model import (
     InteractionPart,
     Origin,
@@ -213,6 +214,12 @@ class Signal(msgspec.Struct, array_like=True, tag="signal", frozen=True):
     data: Value
 
 
+class SessionsChanged(msgspec.Struct, array_like=True, tag="sessions", frozen=True):
+    """← Sessions changed, or are gone: for connections that watch the list (SPEC 4.8)."""
+
+    changes: ListChanges
+
+
 class GoAway(msgspec.Struct, array_like=True, tag="goaway", frozen=True):
     """← The server drains: come back after this delay, which differs for each connection."""
 
@@ -329,6 +336,7 @@ ServerFrame: TypeAlias = (
     | Mark
     | Closed
     | Signal
+    | SessionsChanged
     | GoAway
     | Chunk
     | Offer

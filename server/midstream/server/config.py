@@ -89,6 +89,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tick_ms: Annotated[int, Meta(ge=0, le=1_000)] = 10
     """Milliseconds in which deltas are joined before they are sent: too short to see, and one write costs the
     same whatever it holds."""
+    watch_ms: Annotated[int, Meta(ge=0, le=60_000)] = 100
+    """Milliseconds in which changes of sessions are joined for those who watch the list: at once to the eye,
+    and a session that is busy costs ten frames a second at most."""
     outbox_bytes: Annotated[int, Meta(ge=4_096)] = 1024 * 1024
     """High-water mark of an outbox, in bytes. Past it the connection's channels are behind and get
     one sync each when it is empty: about a second of a 10 Mbit/s line."""

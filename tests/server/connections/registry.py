@@ -2,11 +2,11 @@
 
 import asyncio
 
-from midstream.protocol.calls import EmptyResult, SubscribeResult
+from midstream.protocol.calls import EmptyResult, ListResult, SubscribeResult
 from midstream.protocol.frames import Delta
 from midstream.server.connections.subscription import Subscription
 from midstream.server.sessions.broadcast import Broadcast
-from midstream.server.sessions.commands import Command, Subscriber
+from midstream.server.sessions.commands import Command, Subscriber, Watcher
 from tests.server.connections.readers import CHANNEL, EPOCH, sync
 
 
@@ -21,6 +21,8 @@ class Notes:
         """Begin with nothing asked."""
         self.posted: list[tuple[str, Command]] = []
         self.left: list[tuple[str, Subscriber]] = []
+        self.watchers: list[Watcher] = []
+        self.unwatched: list[Watcher] = []
         self.subscribers: dict[str, list[Subscriber]] = {}
         self.refusal: Exception | None = None
         self.version = 10
@@ -53,12 +55,25 @@ class Notes:
             self.subscribers[session_id].remove(subscriber)
         self.something.set()
 
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody of sessions."""
+        self.watchers.append(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Tell somebody nothing any more."""
+        self.unwatched.append(watcher)
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        self.something.set()
+
     def answer(self, command: Command) -> None:
         """Answer a command as a session would."""
         if command.method == "subscribe":
             assert isinstance(command.subscriber, Subscription)
             self.subscribers.setdefault(command.subscriber.session_id, []).append(command.subscriber)
             command.reply(SubscribeResult(channel=CHANNEL, sync=sync(self.version)))
+        elif command.method == "sessions.watch":
+            command.reply(ListResult(items=[]))
         else:
             command.reply(EmptyResult())
 

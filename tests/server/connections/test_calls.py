@@ -89,7 +89,7 @@ def test_unsubscribe_is_done_at_once_and_harmless_when_repeated() -> None:
     assert len(caller.registry.posted) == 1
 
 
-@pytest.mark.parametrize("method", ["shout", "agent.run", "sessions.watch", "auth", ""])
+@pytest.mark.parametrize("method", ["shout", "agent.run", "sessions.search", "auth", ""])
 def test_an_unknown_method_is_refused(method: str) -> None:
     """The connection lives."""
     error = Caller().refusal(method)

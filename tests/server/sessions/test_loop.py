@@ -151,7 +151,7 @@ async def test_a_method_that_is_no_sessions_call_is_unknown(street: Street) -> N
     async with street.house() as house:
         await house.create()
         error = await refusal(
-            house.call(calls.EmptyResult, "sessions.watch", calls.SessionParams(session_id="s"))
+            house.call(calls.EmptyResult, "sessions.search", calls.SessionParams(session_id="s"))
         )
         assert error.code == "unknown_method"
 

@@ -20,6 +20,7 @@ from midstream.protocol.calls import (
     SubscribeParams,
     UpdateParams,
     VerifyParams,
+    WatchParams,
 )
 from midstream.protocol.codec import MSGPACK
 from midstream.protocol.errors import InvalidRequest, LimitExceeded
@@ -54,7 +55,7 @@ def check(params: msgspec.Struct, limits: Limits) -> None:
         _check_prompt(params, limits)
     elif isinstance(params, (CreateParams, UpdateParams, ForkParams)):
         _check_description(params, limits)
-    elif isinstance(params, (SubscribeParams, MessagesParams, ListParams)):
+    elif isinstance(params, (SubscribeParams, MessagesParams, ListParams, WatchParams)):
         if params.limit is not UNSET:
             _at_most("page_messages", params.limit, limits.page_messages)
     elif isinstance(params, VerifyParams):

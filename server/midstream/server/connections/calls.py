@@ -13,7 +13,7 @@ from midstream.protocol.agent_calls import (
     RegisterResult,
     UnregisterParams,
 )
-from midstream.protocol.calls import EmptyResult, SubscribeParams
+from midstream.protocol.calls import EmptyResult, SubscribeParams, UnwatchParams, WatchParams
 from midstream.protocol.errors import Forbidden, InternalError, MidstreamError, Refused, UnknownMethod
 from midstream.server.connections import bounds
 from midstream.server.connections.worker import Worker
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from midstream.protocol.limits import Limits
     from midstream.server.connections.connection import Connection
     from midstream.server.connections.subscription import Subscription
-    from midstream.server.sessions.commands import Answer, Subscriber, WorkerLink
+    from midstream.server.sessions.commands import Answer, Subscriber, Watcher, WorkerLink
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -55,6 +55,14 @@ class Registry(Protocol):
 
     def leave(self, session_id: str, subscriber: Subscriber) -> None:
         """Let a subscriber go, at once; harmless for one that the session does not know."""
+        ...
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody what becomes of sessions: the ``sessions.watch`` that it came with was answered."""
+        ...
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Tell somebody nothing any more, at once; harmless for one that is not there."""
         ...
 
 
@@ -101,6 +109,8 @@ ROUTES: Final[dict[str, Route]] = {
     "sessions.create": Route("write", "registry"),
     "sessions.get": Route("read", "session"),
     "sessions.list": Route("read", "registry"),
+    "sessions.watch": Route("read", "registry"),
+    "sessions.unwatch": Route("read", "connection"),
     "sessions.update": Route("write", "session"),
     "sessions.clear": Route("write", "session"),
     "sessions.archive": Route("write", "session"),
@@ -170,7 +180,11 @@ class Calls:
         bounds.check(params, self._limits)
         session_id = "" if route.to == "registry" else str(getattr(params, "session_id", ""))
         if route.to == "connection":
-            self._leave(connection.unsubscribe(session_id))
+            if isinstance(params, UnwatchParams):
+                for effect in connection.watching.end():
+                    self._registry.unwatch(effect.watcher)
+            else:
+                self._leave(connection.unsubscribe(session_id))
             answer(EmptyResult())
             return
         if route.to == "worker":
@@ -185,6 +199,7 @@ class Calls:
             caller=connection.caller,
             reply=answer,
             worker=connection.worker,
+            watcher=connection.watching.ask(call.id) if isinstance(params, WatchParams) else None,
             subscriber=connection.expect(call.id, session_id, repeatable=route.scope == "read"),
         )
         if route.to == "session":

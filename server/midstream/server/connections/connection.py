@@ -9,8 +9,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from midstream.protocol.calls import SubscribeResult
 from midstream.protocol.chunks import ChunkAssembler
 from midstream.protocol.errors import (
@@ -31,11 +29,8 @@ from midstream.protocol.frames import (
     Ping,
     Pong,
     Result,
-    Welcome,
-    WelcomeInfo,
     WriteFrame,
 )
-from midstream.protocol.limits import Limits
 from midstream.server.connections import answers, hello, rates
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.effects import (
@@ -49,8 +44,10 @@ from midstream.server.connections.effects import (
     WorkerGone,
 )
 from midstream.server.connections.heartbeat import Heartbeat
+from midstream.server.connections.hello import Settings as Settings  # noqa: PLC0414  # a connection's settings
 from midstream.server.connections.rates import Bucket, Subjects
 from midstream.server.connections.subscriptions import Subscriptions
+from midstream.server.connections.watching import Watching
 from midstream.server.sessions.commands import Answer, BadWrite, Caller
 
 if TYPE_CHECKING:
@@ -62,16 +59,6 @@ if TYPE_CHECKING:
 SUBJECT: Final = "local"
 """Whoever reaches the loopback; tokens will say more."""
 SCOPES: Final = ("read", "write", "internal", "agent")
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What all connections of a server have in common."""
-
-    server: str
-    """Names the server's software and version in ``welcome``."""
-    limits: Limits = Limits()
-    heartbeat_seconds: float = 15.0
-    sync_seconds: float = 60.0
 
 
 class _Phase(Enum):
@@ -109,6 +96,7 @@ class Connection:
         self.subscriptions = Subscriptions(
             outbox, limit=limits.subscriptions, sync_seconds=settings.sync_seconds
         )
+        self.watching = Watching(outbox, self.caller)
         self._settings = settings
         self._limits = limits
         self._subjects = subjects
@@ -175,16 +163,7 @@ class Connection:
             return self._end(Close(CloseCode.TOO_MANY_CONNECTIONS, reason))
         self._phase = _Phase.OPEN
         self._heartbeat = Heartbeat(self._settings.heartbeat_seconds, now)
-        info = WelcomeInfo(
-            connection_id=self.caller.connection_id,
-            server=self._settings.server,
-            time=wall_ms,
-            heartbeat_ms=round(self._settings.heartbeat_seconds * 1000),
-            limits=self._limits,
-            subject=self.caller.subject,
-            scopes=list(SCOPES),
-        )
-        self.outbox.put_control(Welcome(info))
+        self.outbox.put_control(hello.welcome(self._settings, self.caller, SCOPES, wall_ms))
         return []
 
     def _on_frame(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
@@ -284,20 +263,21 @@ class Connection:
         if pending.subscription:
             pending.subscription.answers_due -= 1
         if self._phase is not _Phase.OPEN:
-            return self._give_up(pending.begins)
+            return self._give_up(call_id, pending.begins)
         if isinstance(answer, MidstreamError):
-            return [*self._give_up(pending.begins), *self._refuse(call_id, answer, lane=pending.lane)]
+            refused = self._refuse(call_id, answer, lane=pending.lane)
+            return [*self._give_up(call_id, pending.begins), *refused]
         self.outbox.put(pending.lane or "", payload)
         if pending.begins and isinstance(answer, SubscribeResult):
             started = self.subscriptions.start(pending.begins, answer, now)
             # not so if it was replaced or left meanwhile: then the session took a subscriber that is over
             return [] if started else [Leave(pending.begins)]
-        return []
+        return self.watching.answered(call_id, succeeded=True)
 
-    def _give_up(self, begins: Subscription | None) -> list[Effect]:
-        """End a subscription that did not begin."""
+    def _give_up(self, call_id: int, begins: Subscription | None) -> list[Effect]:
+        """End a subscription, or a watch, that did not begin."""
         if begins is None:
-            return []
+            return self.watching.answered(call_id, succeeded=False)
         if self.subscriptions.get(begins.session_id) is begins:
             self.subscriptions.end(begins.session_id)
         return [Leave(begins)]
@@ -327,6 +307,8 @@ class Connection:
             return []
         self._heartbeat.sampled(now, moved=moved, waiting=bool(buffered or self.outbox.size))
         self._drained = not paused and not self.outbox.size
+        if self._drained:
+            self.watching.on_room()
         return [Resync(subscription) for subscription in self.subscriptions.to_sync(now, empty=self._drained)]
 
     def on_time(self, now: float) -> list[Effect]:
@@ -393,6 +375,7 @@ class Connection:
         for subscription in everyone:
             self.subscriptions.end(subscription.session_id)
         gone: list[Effect] = [Leave(subscription) for subscription in everyone]
+        gone += self.watching.end()
         if self.worker is not None:
             gone.append(WorkerGone(self.worker))
             self.worker = None

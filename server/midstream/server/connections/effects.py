@@ -10,7 +10,7 @@ from midstream.protocol.frames import Call, WorkerFrame
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.subscription import Subscription
 from midstream.server.connections.worker import Worker
-from midstream.server.sessions.commands import BadWrite
+from midstream.server.sessions.commands import BadWrite, Watcher
 
 
 class Dispatch(msgspec.Struct, frozen=True):
@@ -45,6 +45,18 @@ class Leave(msgspec.Struct, frozen=True):
     subscription: Subscription
 
 
+class WatchBegins(msgspec.Struct, frozen=True):
+    """Tell this watch what becomes of sessions from now on: its answer is in the outbox."""
+
+    watcher: Watcher
+
+
+class WatchEnds(msgspec.Struct, frozen=True):
+    """Tell this watch nothing any more."""
+
+    watcher: Watcher
+
+
 class Close(msgspec.Struct, frozen=True):
     """Send what waits, as far as the peer takes it, then close with this code."""
 
@@ -59,4 +71,4 @@ class Abort(msgspec.Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Dispatch | Work | WorkerGone | Resync | Leave | Close | Abort
+Effect: TypeAlias = Dispatch | Work | WorkerGone | Resync | Leave | WatchBegins | WatchEnds | Close | Abort

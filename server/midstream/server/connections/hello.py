@@ -1,18 +1,32 @@
-"""The first frame of a client: what stands against it (SPEC 4.1). Pure."""
+"""The first frame of a client: what stands against it, and its answer (SPEC 4.1). Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from midstream.protocol.errors import InvalidRequest, UnknownFrame
-from midstream.protocol.frames import Hello
-from midstream.protocol.limits import PROTOCOL_VERSION
+from midstream.protocol.frames import Hello, Welcome, WelcomeInfo
+from midstream.protocol.limits import PROTOCOL_VERSION, Limits
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.effects import Close
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from midstream.protocol.codec import Codec
-    from midstream.protocol.limits import Limits
+    from midstream.server.sessions.commands import Caller
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all connections of a server have in common."""
+
+    server: str
+    """Names the server's software and version in ``welcome``."""
+    limits: Limits = Limits()
+    heartbeat_seconds: float = 15.0
+    sync_seconds: float = 60.0
 
 
 def refusal(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Close | None:
@@ -37,3 +51,17 @@ def refusal(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Clo
     if draining:
         return Close(CloseCode.GOING_AWAY, "the server stops; come back later")
     return None
+
+
+def welcome(settings: Settings, caller: Caller, scopes: Sequence[str], wall_ms: int) -> Welcome:
+    """Return the answer to one that may go on."""
+    info = WelcomeInfo(
+        connection_id=caller.connection_id,
+        server=settings.server,
+        time=wall_ms,
+        heartbeat_ms=round(settings.heartbeat_seconds * 1000),
+        limits=settings.limits,
+        subject=caller.subject,
+        scopes=list(scopes),
+    )
+    return Welcome(info)

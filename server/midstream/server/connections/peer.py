@@ -23,6 +23,8 @@ from midstream.server.connections.effects import (
     Effect,
     Leave,
     Resync,
+    WatchBegins,
+    WatchEnds,
     Work,
     WorkerGone,
 )
@@ -228,10 +230,19 @@ class Peer:
                     self._office.registry.resync(subscription.session_id, subscription)
                 case Leave(subscription):
                     self._office.registry.leave(subscription.session_id, subscription)
-                case Close(code, reason):
-                    _log.info("closing", code=code.value, reason=reason)
-                    self._flush()
-                    self._websocket.finish(code, reason)
-                case Abort(code, reason):
-                    _log.warning("cutting", code=code.value, reason=reason)
-                    self._websocket.cut(code, reason)
+                case WatchBegins(watcher):
+                    self._office.registry.watch(watcher)
+                case WatchEnds(watcher):
+                    self._office.registry.unwatch(watcher)
+                case Close() | Abort():
+                    self._end(effect)
+
+    def _end(self, effect: Close | Abort) -> None:
+        code, reason = effect.code, effect.reason
+        if isinstance(effect, Close):
+            _log.info("closing", code=code.value, reason=reason)
+            self._flush()
+            self._websocket.finish(code, reason)
+        else:
+            _log.warning("cutting", code=code.value, reason=reason)
+            self._websocket.cut(code, reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -12,6 +12,7 @@ from midstream.protocol.errors import MidstreamError, Refused
 from midstream.protocol.frames import SyncPayload, WorkerFrame
 from midstream.protocol.values import Value
 from midstream.server.sessions.broadcast import Broadcast
+from midstream.server.sessions.bulletin import Bulletin
 
 Answer: TypeAlias = msgspec.Struct | MidstreamError
 """A result of :data:`midstream.protocol.calls.RESULTS`, or why there is none. Parts in it may be
@@ -123,6 +124,20 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     scopes: frozenset[str] = frozenset()
 
 
+class Watcher(Protocol):
+    """One connection's watch. None of these blocks or raises."""
+
+    caller: Caller
+
+    def tell(self, news: Sequence[Bulletin]) -> bool:
+        """Take news; False where there is no room for them: it is told nothing any more."""
+        ...
+
+    def cut(self) -> None:
+        """Learn that something was left out: it is told nothing any more."""
+        ...
+
+
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A call to one session.
 
@@ -141,3 +156,5 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     subscriber: Subscriber | None = None
     worker: WorkerLink | None = None
     """The caller as a registered worker, if it is one."""
+    watcher: Watcher | None = None
+    """For ``sessions.watch`` the watch that begins."""

@@ -21,6 +21,7 @@ from midstream.protocol.errors import (
 )
 from midstream.protocol.model import Session
 from midstream.protocol.values import MAX_INTEGER
+from midstream.server.sessions.access import view_of
 from midstream.server.storage import messages, store
 from midstream.server.storage.records import LedgerRow
 
@@ -52,11 +53,11 @@ class Directory:
         self._services = services
 
     async def answer(self, command: Command) -> msgspec.Struct:
-        """Carry out ``sessions.create`` or ``sessions.list``."""
+        """Carry out ``sessions.create``, ``sessions.list``, or the reading of ``sessions.watch``."""
         if command.method == "sessions.create":
             return await self.create(command)
-        if command.method == "sessions.list":
-            return await self.list(cast("calls.ListParams", command.params))
+        if command.method in {"sessions.list", "sessions.watch"}:
+            return await self.list(command)
         raise UnknownMethod(command.method)
 
     async def create(self, command: Command) -> calls.SessionResult:
@@ -78,20 +79,33 @@ class Directory:
             title=params.title,
             metadata=params.metadata,
         )
-        database = self._services.database
-        await database.write(
-            partial(insert_or_find, session=session, ledger=new_ledger(self._services, now), request=request)
+        ledger = new_ledger(self._services, now)
+        result = await self._services.database.write(
+            partial(_make_or_find, session=session, ledger=ledger, request=request)
         )
-        return await database.read(partial(created, session_id=session.session_id, request=request))
+        # told also where it was found: the call that made it may not have learned that it did
+        self._services.watch.note(result.session)
+        return result
 
-    async def list(self, params: calls.ListParams) -> calls.ListResult:
-        """Return a page of sessions, the last changed first."""
-        after = None if params.after is UNSET else _read_place(params.after)
+    async def list(self, command: Command) -> calls.ListResult:
+        """Return a page of sessions, the last changed first.
+
+        They are as they are now: nothing of a session's own fields is seen before it is stored.
+        """
+        params = cast("calls.ListParams | calls.WatchParams", command.params)
+        after = UNSET if isinstance(params, calls.WatchParams) else params.after
         items, following = await self._services.database.read(
-            partial(messages.list_sessions, limit=params.limit, after=after, archived=params.archived)
+            partial(
+                messages.list_sessions,
+                limit=params.limit,
+                after=None if after is UNSET else _read_place(after),
+                archived=params.archived,
+            )
         )
+        shows = view_of(command.caller).shows
         return calls.ListResult(
-            items=items, next_after=UNSET if following is None else _write_place(following)
+            items=[session for session in items if shows(session)],
+            next_after=UNSET if following is None else _write_place(following),
         )
 
 
@@ -173,6 +187,14 @@ def insert_or_find(
     return store.create_session(
         connection, session, ledger, status=status, key=request.key, content_hash=request.content
     )
+
+
+def _make_or_find(
+    connection: apsw.Connection, session: Session, ledger: LedgerRow, *, request: Request
+) -> calls.SessionResult:
+    """Insert a session, or find the one that the same request made: in one job, before it can be deleted."""
+    insert_or_find(connection, session, ledger, request=request)
+    return created(connection, session_id=session.session_id, request=request)
 
 
 def created(connection: apsw.Connection, *, session_id: str, request: Request) -> calls.SessionResult:

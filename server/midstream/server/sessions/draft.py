@@ -280,11 +280,15 @@ class Draft:
 
     def is_empty(self) -> bool:
         """Say whether the draft would change nothing that anybody can see."""
-        return not (self.messages or self.turns or self._changed_session(0))
+        return not (self.messages or self.turns or self.changes_session())
 
     def makes_message(self) -> bool:
         """Say whether a message is new: then it must be committed before anything of it is seen."""
         return any(message.created_version is None for message in self.messages.values())
+
+    def changes_session(self) -> bool:
+        """Say whether the session's own fields change: then it is committed before it is shown (SPEC 2.4)."""
+        return self._changed_session(0) is not None
 
     def finish(self, version: int) -> FinishedDraft:
         """Return the change under its version."""

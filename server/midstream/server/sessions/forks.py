@@ -34,12 +34,15 @@ from midstream.server.storage.database import SNAPSHOTS
 from midstream.server.storage.records import MessageRow, PartRow, StoredMessage, View
 
 if TYPE_CHECKING:
+    import apsw
+
     from midstream.protocol.model import Session
     from midstream.server.sessions.commands import Command
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.services import Services
     from midstream.server.sessions.state import LoadedState
     from midstream.server.storage.database import Snapshot
+    from midstream.server.storage.records import LoadedSession
 
 _BATCH = 100
 """Messages of a batch: other sessions' commits pass between two."""
@@ -80,8 +83,10 @@ class Forks:
         request = Request(
             asked_id=params.new_session_id or None, key=params.key or None, content=request_hash(command)
         )
-        made = await self._services.database.read(partial(find_made, request=request))
+        # by the writer, so that a removal that it does not see is told after it
+        made = await self._services.database.write(partial(find_made, request=request))
         if made is not None:  # also where the source is gone by now
+            self._services.watch.note(made.session)
             return made
         # a slot first: a loop that waited for a snapshot would hold up its session
         async with self._slots, contextlib.AsyncExitStack() as stack:
@@ -143,7 +148,11 @@ class Forks:
             await self._services.database.write(_batch_of(session_no, copies))
             start += len(found)
         await self._copy_summaries(session_no, view, snapshot, source)
-        await self._services.database.write(partial(store.show_forked, session_no=session_no))
+        shown = await self._services.database.write(
+            partial(_show, session_no=session_no, session_id=session.session_id)
+        )
+        if shown is not None:
+            self._services.watch.note(shown.session)
 
     async def _copy_summaries(self, session_no: int, view: View, snapshot: Snapshot, source: Source) -> None:
         """Copy the summaries whose segments lie in the copy, and let the session say how far they go."""
@@ -202,6 +211,12 @@ class Source:
         """Return a message as it was when the fork began."""
         live = self._live.get(stored.head.sequence)
         return rows.whole_message(stored) if live is None else live
+
+
+def _show(connection: apsw.Connection, *, session_no: int, session_id: str) -> LoadedSession | None:
+    """Make a fork visible, and return it as it is then."""
+    store.show_forked(connection, session_no)
+    return store.load_session(connection, session_id)
 
 
 def _batch_of(session_no: int, copies: list[Message]) -> Callable[..., None]:

@@ -23,6 +23,7 @@ from midstream.server.sessions.state import LoadedState
 from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
 
 if TYPE_CHECKING:
+    from midstream.protocol.model import Session
     from midstream.server.sessions.services import Services
 
 T = TypeVar("T")
@@ -85,6 +86,11 @@ class SessionLoop:
     def has_ended(self) -> bool:
         """Whether the loop takes nothing more: a new one may load the session."""
         return self._ended
+
+    @property
+    def session(self) -> Session | None:
+        """The session as it was last seen; None before it was loaded."""
+        return None if self._state is None else self._state.projection.session
 
     # For everybody
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from midstream.server.storage.errors import OwnershipLost, StorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from midstream.server.sessions.commands import Command, Subscriber
+    from midstream.server.sessions.commands import Command, Subscriber, Watcher
     from midstream.server.sessions.services import Services
 
 log = structlog.get_logger("midstream.sessions")
@@ -71,6 +72,7 @@ class Registry:
         for task in list(self._reloads.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._services.watch.tell()  # the ends of turns, while there is still somebody to be told
 
     # What connections call
 
@@ -85,7 +87,9 @@ class Registry:
         self._loop_of(session_id).post(command)
 
     def post_global(self, command: Command) -> None:
-        """Carry out a call that is to no loaded session: create, list, fork."""
+        """Carry out a call that is to no loaded session: create, list, watch, fork."""
+        if command.watcher is not None:
+            self._services.watch.join(command.watcher)
         self._spawn(self._answer(command), name=command.method)
 
     def resync(self, session_id: str, subscriber: Subscriber) -> None:
@@ -99,6 +103,14 @@ class Registry:
         loop = self._loops.get(session_id)
         if loop is not None:
             loop.leave(subscriber)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody what becomes of sessions; its ``sessions.watch`` has been answered."""
+        self._services.watch.begin(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Tell somebody nothing any more."""
+        self._services.watch.leave(watcher)
 
     # Loops
 
@@ -123,8 +135,26 @@ class Registry:
                 del self._loops[loop.session_id]
         if isinstance(loop.failure, OwnershipLost):
             self._on_ownership_lost()
-        elif loop.failure is not None and loop.has_work:
-            self._reload(loop.session_id)
+        elif loop.failure is not None:
+            await self._look_again(loop)
+            if loop.has_work:
+                self._reload(loop.session_id)
+
+    async def _look_again(self, loop: SessionLoop) -> None:
+        """Tell how a session is whose last commit may have been stored although it failed (SPEC 9)."""
+        before = loop.session
+        if before is None or not self._services.watch.watchers:
+            return
+        try:
+            # by the writer, so that a removal that it does not see is told after it
+            stored = await self._services.database.write(
+                partial(store.load_session, session_id=loop.session_id)
+            )
+        except StorageError as error:
+            log.warning("session_not_read", session_id=loop.session_id, error=str(error))
+            self._services.watch.cut()
+        else:
+            self._services.watch.note(before if stored is None else stored.session, removed=stored is None)
 
     def _reload(self, session_id: str) -> None:
         """Load a session that has work again, until that succeeds: nobody else may ever ask for it."""

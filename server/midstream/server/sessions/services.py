@@ -13,6 +13,7 @@ from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.server.clock import Clock
 from midstream.server.ids import Ids
 from midstream.server.inputs import InputPolicy
+from midstream.server.sessions.watch import Watch
 from midstream.server.storage import store
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import StorageError
@@ -93,6 +94,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of recent changes that a session keeps to replay."""
     idle_seconds: float = 60.0
     """Seconds after which a session that nobody uses is let go."""
+    watch_seconds: float = 0.1
+    """Seconds between two frames to those who watch the list of sessions, at least."""
     mailbox: int = 4_096
     """Commands that may wait for one session; beyond it they are refused as overloaded."""
 
@@ -109,6 +112,8 @@ class Services:
         self.ids = ids
         self.agents = agents
         self.settings = settings
+        self.watch = Watch(clock, tick_seconds=settings.watch_seconds)
+        """Who is told what becomes of sessions."""
         self._purges: set[asyncio.Task[None]] = set()
 
     def purge(self, session_no: int) -> None:

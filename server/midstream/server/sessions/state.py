@@ -118,6 +118,8 @@ class LoadedState:
         await self._store(write)
         self.is_torn = True
         self.versions.committed(ledger)
+        if finished.session is not None or deletes:
+            self._services.watch.note(finished.session or self.projection.session, removed=deletes)
         self.stream.publish_stored(finished, begins_epoch=begins_epoch, before=before)
         if draft.clears:
             self.stream.forget_cleared()
@@ -127,8 +129,8 @@ class LoadedState:
         self.is_torn = False
 
     async def publish(self, draft: Draft) -> None:
-        """Publish a draft that the next commit will store. One that makes a message is committed at once."""
-        if draft.makes_message():
+        """Publish a draft that the next commit will store; at once where it makes a message (SPEC 2.4)."""
+        if draft.makes_message() or draft.changes_session():
             await self.commit(draft)
             return
         await self._make_room()

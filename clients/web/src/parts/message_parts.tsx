@@ -1,8 +1,26 @@
-import type { Message } from "midstream-client";
+import type { FilePart, Message, Part, SourcePart } from "midstream-client";
+import type { ReactNode } from "react";
+import { Files } from "./file_part.js";
 import { PartView } from "./part_view.js";
+import styles from "./part_view.module.css";
+import { Sources } from "./source_part.js";
 import type { PartSession } from "./surroundings.js";
 
-/** Draw all parts of a message in order; neighbours that belong together (sources, files) are drawn as one. */
+/** Parts that are drawn as one: neighbouring sources, neighbouring files, or a single part. */
+function groupsOf(parts: readonly Part[]): readonly (readonly Part[])[] {
+  const groups: Part[][] = [];
+  for (const part of parts) {
+    const group = groups.at(-1);
+    if (group && group[0]?.type === part.type && (part.type === "source" || part.type === "file")) {
+      group.push(part);
+    } else {
+      groups.push([part]);
+    }
+  }
+  return groups;
+}
+
+/** Draw all parts of a message in order. */
 export function MessageParts({
   message,
   session,
@@ -10,8 +28,32 @@ export function MessageParts({
   readonly message: Message;
   readonly session: PartSession;
 }) {
-  const last = message.parts.length - 1;
-  return message.parts.map((part, index) => (
-    <PartView key={part.part_id} part={part} message={message} session={session} isLast={index === last} />
-  ));
+  const last = message.parts.at(-1);
+  return (
+    <div className={styles.parts}>
+      {groupsOf(message.parts).map((group) => drawn(group, message, session, group.at(-1) === last))}
+    </div>
+  );
+}
+
+function drawn(group: readonly Part[], message: Message, session: PartSession, isLast: boolean): ReactNode {
+  const [part] = group;
+  switch (part?.type) {
+    case undefined:
+      return null;
+    case "source":
+      return <Sources key={part?.part_id} parts={group as readonly SourcePart[]} />;
+    case "file":
+      return <Files key={part?.part_id} parts={group as readonly FilePart[]} />;
+    default:
+      return (
+        <PartView
+          key={part?.part_id}
+          part={part as Part}
+          message={message}
+          session={session}
+          isLast={isLast}
+        />
+      );
+  }
 }

@@ -1,0 +1,45 @@
+/** Times in words. */
+import { useEffect, useReducer } from "react";
+import { useSurroundings } from "./surroundings.js";
+
+/** `4 s`, `2 min 5 s`, `3 h 10 min`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const minutes = Math.floor(seconds / 60);
+  if (minutes === 0) {
+    return `${seconds} s`;
+  }
+  return minutes < 60
+    ? `${minutes} min${seconds % 60 ? ` ${seconds % 60} s` : ""}`
+    : `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
+}
+
+/** The time of day, with the day where it is another one. */
+export function Moment({ at }: { readonly at: number }) {
+  const date = new Date(at);
+  const sameDay = date.toDateString() === new Date().toDateString();
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const day = sameDay ? "" : `${date.toLocaleDateString([], { day: "numeric", month: "short" })}, `;
+  return (
+    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+      {day}
+      {time}
+    </time>
+  );
+}
+
+/** How long is left until `until`, in ms by the server's clock. */
+export function Countdown({ until }: { readonly until: number }) {
+  const { now = Date.now } = useSurroundings();
+  const [, tick] = useReducer((count: number) => count + 1, 0);
+  const left = until - now();
+  const open = left > 0;
+  useEffect(() => {
+    if (open) {
+      const timer = setInterval(tick, 1000);
+      return () => clearInterval(timer);
+    }
+    return undefined;
+  }, [open]);
+  return <span>{open ? `Expires in ${duration(left)}` : "Expiring"}</span>;
+}

@@ -88,13 +88,12 @@ export class Prompts {
     return progress;
   }
 
-  /** Send the next prompt, if it is its turn. */
+  /** Send the next prompt, if it is its turn, and the session is there: it may have to be made first. */
   pump(): void {
-    const [prompt] = this.waiting;
-    const progress = this.#followed.get(prompt?.message_id ?? "");
-    if (prompt && progress && !this.#isClosed && !this.#isSending) {
+    const progress = this.#followed.get(this.waiting[0]?.message_id ?? "");
+    if (progress && this.#replica.session && !this.#isClosed && !this.#isSending) {
       this.#isSending = true;
-      this.#tools.exchange.start("prompt", prompt, "repeatable", (answer) =>
+      this.#tools.exchange.start("prompt", progress.prompt, "repeatable", (answer) =>
         this.#accepted(progress, answer),
       );
     }
@@ -122,6 +121,7 @@ export class Prompts {
       for (const progress of [...this.#followed.values()]) {
         this.#look(progress, synced);
       }
+      this.pump();
     }
   }
 

@@ -207,3 +207,19 @@ test("a call that is not answered in time is given up, and its late answer is no
   socket.refuse("respond", "interaction_closed");
   expect(session.state).toBe("live");
 });
+
+test("a prompt for a session that is still to be made is sent once it is there", async () => {
+  const stage = new Stage();
+  const session = stage.client().open("s", { create: true });
+  const handle = await session.prompt("hello");
+  stage.socket.welcome();
+  await settle();
+  stage.socket.refuse("subscribe", "not_found");
+  await settle();
+  expect(stage.socket.calls("prompt")).toEqual([]);
+  stage.socket.answer("sessions.create", { session: info(1), created: true });
+  await settle();
+  stage.socket.answer("subscribe", { channel: 7, sync: reset(1, []) });
+  expect(stage.socket.calls("prompt").length).toBe(1);
+  expect(handle.state).toBe("pending");
+});

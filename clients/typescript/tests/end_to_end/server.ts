@@ -4,11 +4,11 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../../../..");
 /** A Python with the package `midstream`, command line included. */
 export const PYTHON = process.env.MIDSTREAM_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 
@@ -25,20 +25,24 @@ async function freePort(): Promise<number> {
 
 export class ServerProcess {
   readonly url: string;
+  /** Where its page is. */
+  readonly pageUrl: string;
   private child: ChildProcess | undefined;
 
   private constructor(
     private readonly folder: string,
-    private readonly port: number,
+    readonly port: number,
     private readonly speed: number,
+    private readonly flags: readonly string[],
   ) {
     this.url = `ws://127.0.0.1:${port}`;
+    this.pageUrl = `http://127.0.0.1:${port}/`;
   }
 
-  /** `speed` is how fast the demo agent streams; 0 is without pauses. */
-  static async start(speed: number): Promise<ServerProcess> {
+  /** `speed` is how fast the demo agent streams; 0 is without pauses. `flags` are more of `midstream serve`. */
+  static async start(speed: number, flags: readonly string[] = []): Promise<ServerProcess> {
     const folder = await mkdtemp(join(tmpdir(), "midstream-client-"));
-    const server = new ServerProcess(folder, await freePort(), speed);
+    const server = new ServerProcess(folder, await freePort(), speed, flags);
     await server.begin();
     return server;
   }
@@ -52,6 +56,7 @@ export class ServerProcess {
       join(this.folder, "chat.db"),
       "--speed",
       String(this.speed),
+      ...this.flags,
     ];
     const child = spawn(PYTHON, ["-m", "midstream.cli", "serve", "--port", String(this.port), ...given], {
       cwd: this.folder,
@@ -61,6 +66,7 @@ export class ServerProcess {
     const said: string[] = [];
     child.stderr?.on("data", (data) => said.push(String(data)));
     await new Promise<void>((resolve, reject) => {
+      child.once("error", reject);
       child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${said.join("")}`)));
       if (child.stdout) {
         createInterface(child.stdout).on("line", (line) => line.startsWith("Listening on") && resolve());

@@ -37,6 +37,7 @@ from midstream.client.link import LinkState
 from midstream.client.mutations import Mutation, ReplicaReset, TextAppended
 from midstream.client.reconnect import Policy
 from midstream.client.session import Session
+from midstream.client.sessions import ListState, SessionList
 from midstream.client.streams import Stream
 from midstream.client.subscription import SessionState
 from midstream.client.turns import HandleState, TurnHandle
@@ -64,6 +65,7 @@ __all__ = [
     "InvalidRequest",
     "LimitExceeded",
     "LinkState",
+    "ListState",
     "Message",
     "MidstreamError",
     "Mutation",
@@ -79,6 +81,7 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionInfo",
+    "SessionList",
     "SessionState",
     "Signal",
     "StopResult",

@@ -17,6 +17,7 @@ from midstream.client.outbox import DEFAULT_OUTBOX_LIMIT
 from midstream.client.reconnect import DEFAULT_POLICY, Policy
 from midstream.client.replica import SessionReplica
 from midstream.client.session import Session
+from midstream.client.sessions import SessionList
 from midstream.client.streams import Stream
 from midstream.client.subscription import DEFAULT_MAX_MESSAGES, Subscription, Wish
 from midstream.client.transport import MAX_FRAME_BYTES, Encoding, codec_named
@@ -182,6 +183,14 @@ class Client:
             if after is UNSET:
                 break
         return found
+
+    def watch_sessions(self, limit: int = 50, *, archived: bool = False) -> SessionList:
+        """Return the list of sessions, kept as the server has it until it is closed; it begins empty.
+
+        ``limit`` is how many a page has (1 to 200). ``archived`` gives the archived ones instead.
+        """
+        self._hub.begin()
+        return self._hub.watch_sessions(limit=limit, archived=archived)
 
     async def close(self) -> None:
         """Close the connection and all sessions, and return when nothing runs any more.

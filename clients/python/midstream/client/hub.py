@@ -10,10 +10,12 @@ from midstream.client.clock import Clock
 from midstream.client.errors import ClientClosed, ClientError, MidstreamError
 from midstream.client.exchange import Exchange
 from midstream.client.link import Link, LinkOptions, LinkState
+from midstream.client.sessions import SessionList
 from midstream.client.streams import Fanout
 from midstream.client.subscription import Subscription, Tools
 from midstream.client.timers import Timers
 from midstream.client.transport import Transport
+from midstream.protocol.calls import UnwatchParams
 from midstream.protocol.frames import (
     Change,
     Closed,
@@ -22,6 +24,7 @@ from midstream.protocol.frames import (
     Mark,
     Result,
     ServerFrame,
+    SessionsChanged,
     Signal,
     Skip,
     Sync,
@@ -50,6 +53,7 @@ class Hub:
         self._failure: Exception | None = None
         self._subscriptions: dict[str, Subscription] = {}
         self._channels: dict[int, Subscription] = {}
+        self._lists: dict[SessionList, None] = {}
 
     def begin(self) -> None:
         """Connect, if that has not begun.
@@ -73,6 +77,22 @@ class Hub:
     def remove(self, session_id: str) -> None:
         """Forget a subscription that is closed."""
         self._subscriptions.pop(session_id, None)
+
+    def watch_sessions(self, *, limit: int, archived: bool) -> SessionList:
+        """Return a list of sessions, which is kept until it is closed."""
+        sessions = SessionList(self.exchange, self, limit=limit, archived=archived)
+        self._lists[sessions] = None
+        if self.exchange.connected:
+            sessions.connected()
+        elif self.state == "offline":
+            sessions.disconnected("offline")
+        return sessions
+
+    def forget_list(self, sessions: SessionList) -> None:
+        """Forget a list that is closed; the last one ends the connection's watch."""
+        del self._lists[sessions]
+        if not self._lists:
+            self.exchange.start("sessions.unwatch", UnwatchParams(), lambda _: None, repeatable=False)
 
     async def close(self) -> None:
         """End, and return when nothing runs any more.
@@ -103,6 +123,8 @@ class Hub:
         self.exchange.connect(transport, welcome.limits)
         for subscription in list(self._subscriptions.values()):
             subscription.connected()
+        for sessions in list(self._lists):
+            sessions.connected()
         self.exchange.send()
 
     def link_frame(self, frame: ServerFrame) -> None:
@@ -120,6 +142,9 @@ class Hub:
             subscription = self._channels.get(frame.channel)
             if subscription is not None:
                 _hand_over(frame, subscription)
+        elif isinstance(frame, SessionsChanged):
+            for sessions in list(self._lists):
+                sessions.frame(frame.changes)
 
     def link_down(self, state: Literal["connecting", "offline"]) -> None:
         """Learn that there is no connection."""
@@ -129,6 +154,8 @@ class Hub:
         self._enter(state)
         for subscription in list(self._subscriptions.values()):
             subscription.disconnected(state)
+        for sessions in list(self._lists):
+            sessions.disconnected(state)
 
     def link_ended(self, error: MidstreamError) -> None:
         """Learn that there will be no connection any more."""
@@ -142,6 +169,8 @@ class Hub:
         self._enter("closed")
         for subscription in list(self._subscriptions.values()):
             subscription.close(error)
+        for sessions in list(self._lists):
+            sessions.end(error)
         self.exchange.close(error or ClientClosed())
         self._timers.cancel_all()
         self._link.abort()

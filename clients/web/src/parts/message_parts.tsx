@@ -38,22 +38,15 @@ export function MessageParts({
 
 function drawn(group: readonly Part[], message: Message, session: PartSession, isLast: boolean): ReactNode {
   const [part] = group;
-  switch (part?.type) {
-    case undefined:
-      return null;
+  if (!part) {
+    return null;
+  }
+  switch (part.type) {
     case "source":
-      return <Sources key={part?.part_id} parts={group as readonly SourcePart[]} />;
+      return <Sources key={part.part_id} parts={group as readonly SourcePart[]} />;
     case "file":
-      return <Files key={part?.part_id} parts={group as readonly FilePart[]} />;
+      return <Files key={part.part_id} parts={group as readonly FilePart[]} />;
     default:
-      return (
-        <PartView
-          key={part?.part_id}
-          part={part as Part}
-          message={message}
-          session={session}
-          isLast={isLast}
-        />
-      );
+      return <PartView key={part.part_id} part={part} message={message} session={session} isLast={isLast} />;
   }
 }

@@ -53,7 +53,7 @@ export class MidstreamChatTransport<M extends UIMessage = UIMessage> implements 
     const { session, release } = this.#hold(chatId);
     try {
       if (last?.role === "user") {
-        if (messageId !== undefined || session.message(last.id)) {
+        if (messageId !== undefined) {
           throw keepsHistory("Another text of the question");
         }
         return await this.#prompt(session, last, { body, abortSignal, release });

@@ -120,3 +120,24 @@ async def test_what_is_typed_wrongly_is_answered_in_one_line(
     assert ended.code == 2
     assert said in ended.err
     assert ended.err.count("\n") == 1
+
+
+async def test_a_worker_says_that_it_works_only_when_the_server_knows_it(tmp_path: Path) -> None:
+    """Where nothing listens it says so, and goes on trying."""
+    (tmp_path / "waiting.py").write_text(WAITING)
+    async with started("worker", "ws://127.0.0.1:9", "waiting:agent", folder=tmp_path) as worker:
+        await worker.until_note("worker_not_connected")
+        worker.signal(signal.SIGTERM)
+        ended = await worker.ended()
+        assert "Connecting to ws://127.0.0.1:9" in ended.out
+        assert WORKING not in ended.out
+
+
+async def test_a_server_that_has_no_worker_says_so_at_once(tmp_path: Path) -> None:
+    """And not only when the turn has waited in vain."""
+    async with (
+        serving(tmp_path, "--agent", "remote", "--log-level", "warning") as (server, url),
+        started("chat", url, "s", folder=tmp_path, typing=True) as chat,
+    ):
+        await chat.type("anybody?")
+        await server.until_note("turn_waits_for_a_worker")

@@ -117,10 +117,11 @@ class ServerProcess:
     async def _read(self) -> None:
         assert self._process.stdout is not None
         try:
-            self.url = (await self._process.stdout.readline()).decode().strip()
-            self._news.set()
             while line := await self._process.stdout.readline():
-                self.logged.append(json.loads(line))
+                if line.startswith(b"{"):
+                    self.logged.append(json.loads(line))
+                else:  # it may log something before it listens
+                    self.url = line.decode().strip()
                 self._news.set()
         finally:
             self._news.set()

@@ -41,10 +41,15 @@ async def work(  # noqa: PLR0913  # each is an option of the command
     except (AgentUnavailable, ValueError) as error:
         raise CommandFailed(str(error), code=MISUSED) from error
     with stop_signals() as stopped:
-        _say(out, f"{WORKING} {url} as {worker.name} (agent {agent}). Ctrl-C stops it.")
+        _say(out, f"Connecting to {url} ...")
         running = asyncio.create_task(worker.run())
         told = asyncio.create_task(stopped.wait())
-        await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+        known = asyncio.create_task(worker.registered.wait())
+        await asyncio.wait({running, told, known}, return_when=asyncio.FIRST_COMPLETED)
+        if known.done():
+            _say(out, f"{WORKING} {url} as {worker.name} (agent {agent}). Ctrl-C stops it.")
+            await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+        known.cancel()
         if stopped.is_set():
             _say(out, "Stopping: turns that run may end. Ctrl-C again stops at once.")
             await worker.drain(drain_seconds)

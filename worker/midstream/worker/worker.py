@@ -69,6 +69,10 @@ class Worker:
     ``await worker.run()`` connects and serves until :meth:`drain` or :meth:`close`, over any number of
     connections: a turn goes on where the server has it, and each write is applied once. All methods
     belong to one event loop.
+
+    Attributes:
+        registered: set while the server knows this worker, and offers it turns.
+
     """
 
     def __init__(  # noqa: PLR0913  # what a worker is, and what a simulation gives it
@@ -116,7 +120,7 @@ class Worker:
         )
         self._link = Link(link, self, clock=clock or SystemClock(), random=self._random, timers=self._timers)
         self._transport: Transport | None = None
-        self._registered = False
+        self.registered = asyncio.Event()
         self._attempts = 0
         tools = TurnTools(
             exchange=self._exchange,
@@ -200,10 +204,10 @@ class Worker:
     def link_down(self, state: Literal["connecting", "offline"]) -> None:
         """Learn that there is no connection: agents go on until their windows are full."""
         if state == "offline":
-            log.info("worker_disconnected", problem=self._link.problem)
+            log.warning("worker_not_connected", worker=self.name, problem=self._link.problem)
         self._exchange.problem = self._link.problem
         self._transport = None
-        self._registered = False
+        self.registered.clear()
         self._turns.disconnected()
         self._exchange.disconnect()
 
@@ -226,7 +230,7 @@ class Worker:
     # Registering
 
     def _register(self) -> None:
-        if self._registered or self._transport is None:
+        if self.registered.is_set() or self._transport is None:
             return
         self._exchange.start(
             "agent.register", self._registration, self._registering, repeatable=False, urgent=True
@@ -235,7 +239,7 @@ class Worker:
     def _registering(self, answer: Answer) -> None:
         if isinstance(answer, RegisterResult):
             log.info("worker_registered", worker=self.name, lease_ms=answer.lease_ms)
-            self._registered = True
+            self.registered.set()
             self._attempts = 0
             self._turns.registered()
             if self._turns.is_full:

@@ -25,6 +25,8 @@ log = structlog.get_logger("midstream.agent")
 OFFER_SECONDS = 5.0
 """How long an offer stands before the next worker gets one too: a worker that is well attaches at once."""
 
+_DO = "start one, with: midstream worker URL module:agent"
+
 _TimerKey: TypeAlias = tuple[Literal["offer", "free"], str]
 """What a timer is for, and of which turn."""
 
@@ -96,6 +98,8 @@ class RemoteAgents:
             self._later(("free", run.turn_id), self._takeover_seconds, partial(self._release, run.turn_id))
         else:
             self._free.add(run.turn_id)
+        if not self._workers:
+            log.warning("turn_waits_for_a_worker", session_id=run.session_id, turn_id=run.turn_id, do=_DO)
         self._dispatch()
 
     def held(self, run: RemoteRun) -> None:

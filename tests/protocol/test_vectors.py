@@ -100,6 +100,41 @@ def test_encodings(case: Map) -> None:
         assert read(codec.encode(plain)) == with_bytes(case["frame"])
 
 
+class _ListLaw:
+    """The program of section 4.8, as a stranger would run it."""
+
+    def __init__(self, *, archived: bool) -> None:
+        self._names: dict[str, Callable[..., object]] = {}
+        exec(compile(specification.block("python list-law"), "SPEC.md 4.8", "exec"), self._names)  # noqa: S102 - ours
+        self._held = self._names["new_list"](archived)
+
+    def take(self, step: Map) -> bool:
+        """Take a step; True where the list is asked for again."""
+        if "frame" in step:
+            return bool(self._names["changes"](self._held, step["frame"]))
+        if "answer" in step:
+            self._names["answer"](self._held, step["answer"])
+        elif "page" in step:
+            self._names["page"](self._held, step["page"])
+        else:
+            self._names["lost" if "lost" in step else "ask_page"](self._held)
+        return False
+
+    def shown(self) -> list[list[object]]:
+        """What the list shows."""
+        shown = cast("list[Map]", self._names["shown"](self._held))
+        return [[session["session_id"], session["revision"]] for session in shown]
+
+
+@cases("lists.json")
+def test_lists_by_the_program_of_the_specification(case: Map) -> None:
+    """Section 4.8 can be run as it stands."""
+    law = _ListLaw(archived=case.get("archived", False))
+    for step in case["steps"]:
+        assert law.take(step) == step.get("asks_again", False)
+    assert law.shown() == case["expect"]
+
+
 @cases("refusals.json")
 def test_refusals(case: Map) -> None:
     """The code, the field, and what the error answers are as listed, in each encoding that is given."""

@@ -6,11 +6,10 @@
 import type { Client } from "./client/client.js";
 import { type Answer, isError } from "./client/exchange.js";
 import type { LinkState } from "./client/link.js";
-import { type ListChanges, Listing } from "./client/listing.js";
+import { type ListChanges, Listing, readListFrames } from "./client/listing.js";
 import { LIST_CHANNEL } from "./client/subscription.js";
 import { Changes } from "./client/waiting.js";
 import type { MidstreamError } from "./protocol/errors.js";
-import { readAlso } from "./protocol/frames.js";
 import type { SessionInfo } from "./protocol/model.js";
 import { checkMap } from "./protocol/schema.js";
 
@@ -60,7 +59,7 @@ class Watch {
   #ignore: (() => void) | undefined;
 
   constructor(client: Client) {
-    readAlso("sessions", "changes", "changed?:Session[] removed?:text[] incomplete?:flag");
+    readListFrames();
     this.client = client;
   }
 

@@ -1,5 +1,10 @@
 /** The law of the list of sessions (SPEC 4.8): what answers and `sessions` frames make of it. Pure. */
+import { readAlso } from "../protocol/frames.js";
 import type { SessionInfo } from "../protocol/model.js";
+
+/** Have the frames of a watch read from now on. */
+export const readListFrames = (): void =>
+  readAlso("sessions", "changes", "changed?:Session[] removed?:text[] incomplete?:flag");
 
 /** What one frame says. */
 export interface ListChanges {

@@ -1,5 +1,6 @@
 /** Every vector that a client needs, run by the code. */
 import { describe, expect, test } from "vitest";
+import { readListFrames } from "../../src/client/listing.js";
 import { readResult } from "../../src/protocol/calls.js";
 import { ChunkAssembler } from "../../src/protocol/chunks.js";
 import { type Codec, JSON_CODEC, loadMsgpack } from "../../src/protocol/codec.js";
@@ -14,6 +15,7 @@ import { utf8 } from "../../src/protocol/utf8.js";
 import { files, fromHex, load, toHex, withBytes } from "./vectors.js";
 
 const MSGPACK = await loadMsgpack();
+readListFrames();
 const LAWS = ["merges.json", "gaps.json", "pages.json"];
 /** Frames of workers, which a client ignores (SPEC 14). */
 const OF_WORKERS = ["offer", "ack", "wrote", "refused", "answered", "inputs", "detached"];

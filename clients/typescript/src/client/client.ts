@@ -55,8 +55,6 @@ const TIMEOUT_MS = 30_000;
  */
 export class Client {
   readonly #options: ClientOptions;
-  readonly #environment: Environment;
-  readonly #timers: Timers;
   readonly #exchange: Exchange;
   readonly #changed: Changes;
   /** What its sessions, and the list of `midstream-client/sessions`, share. @internal */
@@ -84,8 +82,6 @@ export class Client {
     } = options;
     const environment = options.environment ?? systemEnvironment();
     const timers = new Timers(environment, (error) => this.#end(clientFailed(error)));
-    this.#environment = environment;
-    this.#timers = timers;
     const exchange = new Exchange(timers, () => environment.random(), callTimeoutMs ?? undefined);
     this.#exchange = exchange;
     this.#changed = new Changes((ms, callback) => timers.later(ms, callback));
@@ -136,8 +132,8 @@ export class Client {
     if (this.#state === "closed") {
       throw this.#error ?? clientClosed();
     }
-    this.#unwatch ??= this.#environment.watch?.((news) =>
-      this.#timers.run(() => {
+    this.#unwatch ??= this.tools.environment.watch?.((news) =>
+      this.tools.timers.run(() => {
         if (news === "awake") {
           this.#link.wake();
           return;
@@ -270,7 +266,7 @@ export class Client {
     }
     this.#exchange.close(error ?? clientClosed());
     this.#link.close();
-    this.#timers.cancelAll();
+    this.tools.timers.cancelAll();
   }
 
   #save(): void {
@@ -288,7 +284,7 @@ export class Client {
 
   /** A random id, which no other client makes. */
   #newId(kind: string): string {
-    const digits = [1, 2, 3, 4].map(() => Math.floor(this.#environment.random() * 2 ** 32).toString(36));
+    const digits = [1, 2, 3, 4].map(() => Math.floor(this.tools.environment.random() * 2 ** 32).toString(36));
     return `${kind}_${digits.join("")}`;
   }
 }

@@ -4,7 +4,20 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["midstream-source"] } },
   resolve: { conditions: ["midstream-source"] },
   test: {
-    include: ["tests/**/*.test.{ts,tsx}"],
     maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: "unit", include: ["tests/unit/**/*.test.{ts,tsx}"] } },
+      {
+        extends: true,
+        test: {
+          name: "browser",
+          include: ["tests/browser/**/*.test.ts"],
+          globalSetup: ["tests/browser/setup.ts"],
+          // real browsers, servers and disks, on two cores that others use too
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
   },
 });

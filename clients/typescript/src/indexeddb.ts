@@ -49,6 +49,8 @@ export function indexedDbMap(name: string, factory: IDBFactory = indexedDB): Tex
     opened ??= open();
     const transaction = (await opened).transaction(TABLE, "readwrite");
     change(transaction.objectStore(TABLE));
+    // a page that is being left lives not long enough to learn that the change was made, which would commit it
+    transaction.commit();
     await new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);

@@ -1,4 +1,5 @@
 /** Block tokens as elements. A `caret` goes to the end of the last text in them. */
+import { SquareCheck, Square as SquareIcon } from "lucide-react";
 import type { Token, Tokens } from "marked";
 import { memo, type ReactNode } from "react";
 import { CodeBlock } from "./code_block.js";
@@ -28,6 +29,7 @@ export const BlockView = memo(function BlockView({
         inOrder(block.pieces, (piece, index) => (
           <Items list={piece as Tokens.List} caret={caret && index === last} />
         )),
+        "auto",
       );
     case "table":
       return tableOf(
@@ -38,18 +40,20 @@ export const BlockView = memo(function BlockView({
         caret && last === 0,
       );
     default:
-      return inOrder(block.pieces, (piece, index) => oneBlock(piece, caret && index === last, block.growing));
+      return inOrder(block.pieces, (piece, index) =>
+        oneBlock(piece, caret && index === last, block.growing, "auto"),
+      );
   }
 });
 
-function oneBlock(token: Token, caret: boolean, growing: boolean): ReactNode {
+function oneBlock(token: Token, caret: boolean, growing: boolean, dir?: "auto"): ReactNode {
   switch (token.type) {
     case "paragraph":
-      return <p dir="auto">{text(token, caret)}</p>;
+      return <p dir={dir}>{text(token, caret)}</p>;
     case "text":
       return text(token, caret);
     case "heading":
-      return heading(token as Tokens.Heading, caret);
+      return heading(token as Tokens.Heading, caret, dir);
     case "code": {
       const { text: code, lang } = token as Tokens.Code;
       return (
@@ -62,11 +66,9 @@ function oneBlock(token: Token, caret: boolean, growing: boolean): ReactNode {
       );
     }
     case "blockquote":
-      return (
-        <blockquote dir="auto">{blocks((token as Tokens.Blockquote).tokens, caret, growing)}</blockquote>
-      );
+      return <blockquote dir={dir}>{blocks((token as Tokens.Blockquote).tokens, caret, growing)}</blockquote>;
     case "list":
-      return listOf(token as Tokens.List, <Items list={token as Tokens.List} caret={caret} />);
+      return listOf(token as Tokens.List, <Items list={token as Tokens.List} caret={caret} />, dir);
     case "table":
       return tableOf(token as Tokens.Table, <Rows table={token as Tokens.Table} caret={caret} />, caret);
     case "hr":
@@ -77,7 +79,7 @@ function oneBlock(token: Token, caret: boolean, growing: boolean): ReactNode {
     case "def":
       return null;
     default:
-      return <p dir="auto">{token.raw}</p>;
+      return <p dir={dir}>{token.raw}</p>;
   }
 }
 
@@ -100,43 +102,45 @@ function text(token: Token, caret: boolean): ReactNode {
 }
 
 /** Headings of an answer are below those of the page. */
-function heading(token: Tokens.Heading, caret: boolean): ReactNode {
+function heading(token: Tokens.Heading, caret: boolean, dir: "auto" | undefined): ReactNode {
   const Heading = `h${Math.min(6, token.depth + 2)}` as "h3" | "h4" | "h5" | "h6";
   return (
-    <Heading dir="auto" className={styles[`depth${token.depth}`]}>
+    <Heading dir={dir} className={styles[`depth${token.depth}`]}>
       {text(token, caret)}
     </Heading>
   );
 }
 
-function listOf(list: Tokens.List, items: ReactNode): ReactNode {
+function listOf(list: Tokens.List, items: ReactNode, dir: "auto" | undefined): ReactNode {
   return list.ordered ? (
-    <ol dir="auto" start={list.start === "" || list.start === 1 ? undefined : list.start}>
+    <ol dir={dir} start={list.start === "" || list.start === 1 ? undefined : list.start}>
       {items}
     </ol>
   ) : (
-    <ul dir="auto">{items}</ul>
+    <ul dir={dir}>{items}</ul>
   );
 }
 
 const Items = memo(function Items({ list, caret }: { readonly list: Tokens.List; readonly caret: boolean }) {
   const last = list.items.length - 1;
   return inOrder(list.items, (item, index) => (
-    <li dir="auto" className={item.task ? styles.task : undefined}>
+    <li className={item.task ? styles.task : undefined}>
       {blocks(item.tokens, caret && index === last, caret && index === last)}
     </li>
   ));
 });
 
-const Box = ({ checked }: { readonly checked: boolean }) => (
-  <input
-    type="checkbox"
-    className={styles.box}
-    checked={checked}
-    disabled
-    aria-label={checked ? "done" : "not done"}
-  />
-);
+const Box = ({ checked }: { readonly checked: boolean }) => {
+  const Square = checked ? SquareCheck : SquareIcon;
+  return (
+    <Square
+      className={styles.box}
+      role="img"
+      aria-label={checked ? "Done:" : "Not done:"}
+      data-done={checked}
+    />
+  );
+};
 
 function tableOf(table: Tokens.Table, rows: ReactNode, caret: boolean): ReactNode {
   return (

@@ -24,7 +24,7 @@ export function ActionView({ part, messageId }: { readonly part: ActionPart; rea
   );
   const { data } = part;
   return data && Object.keys(data).length > 0 ? (
-    <Fold id={`${messageId} ${part.part_id}`} tone="plain" summary={row}>
+    <Fold id={`${messageId} ${part.part_id}`} tone="line" summary={row}>
       {() => <ValueView name="Data" value={data} />}
     </Fold>
   ) : (

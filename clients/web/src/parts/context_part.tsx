@@ -1,6 +1,7 @@
 import { Layers } from "lucide-react";
 import type { ContextPart } from "midstream-client";
 import { Fold } from "./fold.js";
+import styles from "./part_view.module.css";
 import { LongText } from "./value_view.js";
 
 /** What the user's program added for the model. */
@@ -8,11 +9,11 @@ export function ContextView({ part, messageId }: { readonly part: ContextPart; r
   return (
     <Fold
       id={`${messageId} ${part.part_id}`}
-      tone="plain"
+      tone="line"
       summary={
         <>
           <Layers aria-hidden />
-          <span>Context: {part.tag}</span>
+          <span className={styles.tag}>Context: {part.tag}</span>
         </>
       }
     >

@@ -21,6 +21,7 @@ export function DataPartView({ part, messageId }: { readonly part: DataPart; rea
       <div className={styles.card}>
         <Fold
           id={`${messageId} ${part.part_id}`}
+          tone="row"
           summary={
             <>
               <Braces className={styles.icon} aria-hidden />

@@ -14,15 +14,16 @@ export function Fold({
   readonly id: string;
   readonly summary: ReactNode;
   readonly children: () => ReactNode;
-  readonly tone?: "card" | "plain";
+  /** Without a box of its own: a line of text, or a row at the edge of a card. */
+  readonly tone: "line" | "row";
 }) {
   const [open, setOpen] = useKept(`fold ${id}`, false);
   const content = useId();
   return (
-    <div className={tone === "card" ? styles.card : styles.plain}>
+    <div className={styles[tone]}>
       <button
         type="button"
-        className={styles.row}
+        className={styles.button}
         aria-expanded={open}
         aria-controls={open ? content : undefined}
         onClick={() => setOpen(!open)}

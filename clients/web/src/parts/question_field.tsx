@@ -20,7 +20,7 @@ export function QuestionField({ question, value, problem, onChange }: FieldProps
     <fieldset className={styles.question} aria-describedby={problem ? problemId : undefined}>
       <legend dir="auto">{question.question}</legend>
       {question.options ? (
-        <div className={styles.options}>
+        <div className={styles.options} data-columns={question.options.length % 3 === 0 ? 3 : 2}>
           {question.options.map((option) => (
             <Choice
               key={option.value}

@@ -30,7 +30,7 @@ export function ReasoningView({
   return (
     <Fold
       id={id}
-      tone="plain"
+      tone="line"
       summary={<span className={streaming ? styles.thinking : undefined}>{words}</span>}
     >
       {() => (

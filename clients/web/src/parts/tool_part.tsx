@@ -24,11 +24,11 @@ export function ToolView({ part, messageId, asked, session }: ToolProps) {
   const pending = asked.some(({ status }) => status === "pending");
   return (
     <KeepFocus className={pending ? styles.asking : styles.tool}>
-      <Fold id={id} summary={<Row part={part} id={id} asked={asked} />}>
+      <Fold id={id} tone="row" summary={<Row part={part} id={id} asked={asked} />}>
         {() => <Details part={part} />}
       </Fold>
       {asked.length > 0 ? (
-        <div className={styles.asked}>
+        <div className={pending ? styles.asked : styles.answered}>
           {asked.map((interaction) => (
             <Interaction
               key={interaction.interaction_id}

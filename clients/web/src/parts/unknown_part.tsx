@@ -9,7 +9,7 @@ export function UnknownView({ part, id }: { readonly part: object; readonly id: 
   return (
     <Fold
       id={id}
-      tone="plain"
+      tone="line"
       summary={
         <>
           <CircleHelp aria-hidden />

@@ -8,6 +8,7 @@ export default defineConfig({
     sessions: "src/sessions.ts",
     react: "src/react/index.ts",
     "ai-sdk": "src/ai-sdk/index.ts",
+    "assistant-ui": "src/assistant-ui/index.ts",
   },
   format: "esm",
   platform: "neutral",

@@ -7,7 +7,7 @@ export default defineConfig({
     // the examples import the package by its name
     alias: [
       { find: /^midstream-client$/, replacement: source("index.ts") },
-      { find: /^midstream-client\/(react|ai-sdk)$/, replacement: source("$1/index.ts") },
+      { find: /^midstream-client\/(react|ai-sdk|assistant-ui)$/, replacement: source("$1/index.ts") },
       { find: /^midstream-client\/(browser|indexeddb|sessions)$/, replacement: source("$1.ts") },
     ],
   },

@@ -2,6 +2,7 @@
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { Conversation } from "../conversation/conversation.js";
 import { NewChat } from "../conversation/new_chat.js";
+import type { Lab } from "../lab/lab.js";
 import { Sidebar } from "../sidebar/sidebar.js";
 import styles from "./app.module.css";
 import { ConfirmDialog } from "./dialog.js";
@@ -13,8 +14,9 @@ import { type Route, useRoute } from "./route.js";
 import { composerId, focusComposer, type Shell, ShellContext } from "./shell.js";
 
 const Palette = lazy(() => import("./palette.js"));
+const LabDock = lazy(() => import("../lab/dock.js"));
 
-export function App() {
+export function App({ lab }: { readonly lab?: Lab | undefined }) {
   const route = useRoute();
   const isPhone = useMedia(PHONE);
   const [isListOpen, setListOpen] = useState(false);
@@ -43,6 +45,11 @@ export function App() {
           <ErrorBoundary of={chat}>
             {route.kind === "chat" ? <Conversation key={chat} sessionId={chat} /> : <NewChat />}
           </ErrorBoundary>
+          {lab && (
+            <Suspense>
+              <LabDock lab={lab} sessionId={chat} />
+            </Suspense>
+          )}
         </main>
       </div>
       {isPaletteOpen && (

@@ -1,5 +1,5 @@
 /** The page's client: it speaks to the server that the page came from. */
-import { Client } from "midstream-client";
+import { Client, type ClientOptions } from "midstream-client";
 import { browserEnvironment } from "midstream-client/browser";
 import { indexedDbStore } from "midstream-client/indexeddb";
 
@@ -8,11 +8,12 @@ export function serverUrl(origin: string = location.origin): string {
   return import.meta.env.VITE_MIDSTREAM_URL || origin.replace(/^http/, "ws");
 }
 
-/** Make the client; what it knows is kept in IndexedDB, one place for each server. */
-export function makeClient(url: string = serverUrl()): Client {
+/** Make the client; what it knows is kept in IndexedDB, one place for each server. `options` are the lab's. */
+export function makeClient(options: ClientOptions = {}, url: string = serverUrl()): Client {
   return new Client(url, {
     environment: browserEnvironment(),
     store: indexedDbStore(url),
     onTrouble: (error) => console.info("The page's store does not work, so a reload begins anew:", error),
+    ...options,
   });
 }

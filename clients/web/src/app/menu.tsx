@@ -1,6 +1,6 @@
 /** A button that opens a menu, in the browser's top layer: it is never cut off, and closes by itself. */
 import { Check } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import controls from "./controls.module.css";
 import styles from "./menu.module.css";
 
@@ -35,6 +35,13 @@ export function Menu({ label, items, children, className, note }: MenuProps) {
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
+  // when the items are there: an empty menu has no size, and nothing to focus
+  useLayoutEffect(() => {
+    if (isOpen && button.current && menu.current) {
+      place(menu.current, button.current.getBoundingClientRect());
+      entries(menu.current)[0]?.focus();
+    }
+  }, [isOpen]);
   const close = () => menu.current?.hidePopover?.();
 
   return (
@@ -59,14 +66,7 @@ export function Menu({ label, items, children, className, note }: MenuProps) {
         tabIndex={-1}
         aria-label={label}
         className={styles.menu}
-        onToggle={(event) => {
-          const opens = event.newState === "open";
-          setOpen(opens);
-          if (opens && button.current && menu.current) {
-            place(menu.current, button.current.getBoundingClientRect());
-            entries(menu.current)[0]?.focus();
-          }
-        }}
+        onToggle={(event) => setOpen(event.newState === "open")}
         onKeyDown={(event) => moveFocus(event, menu.current)}
       >
         {isOpen && note && <p className={styles.note}>{note}</p>}

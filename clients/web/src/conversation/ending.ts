@@ -12,14 +12,17 @@ const REASONS: Readonly<Record<string, string>> = {
 const errorIn = (message: Message | undefined) =>
   message?.parts.find((part) => part.type === "error" && part.scope === "turn");
 
-/** Say why a turn ended; what an error part says already is not repeated. */
+/** Say why a turn ended; empty where an error part says it already. */
 export function endingText(turn: Turn, message: Message | undefined): string {
-  const after = duration((turn.finished_at ?? turn.started_at) - turn.started_at);
   if (turn.state === "stopped") {
+    const after = duration((turn.finished_at ?? turn.started_at) - turn.started_at);
     return after ? `Stopped after ${after}` : "Stopped";
   }
-  const why = errorIn(message) ? "" : (REASONS[turn.error?.code ?? ""] ?? turn.error?.message ?? "");
-  return ["This answer failed", why && `: ${why}`].filter(Boolean).join("");
+  if (errorIn(message)) {
+    return "";
+  }
+  const why = REASONS[turn.error?.code ?? ""] ?? turn.error?.message;
+  return why ? `This answer failed. ${why}` : "This answer failed";
 }
 
 /** Whether to offer another attempt here; an error part that can be recovered from offers it itself. */

@@ -11,7 +11,7 @@ const SAID_MS = 1600;
 
 /** A time of day, as people of this place write it. */
 export const clockTime = (at: number): string =>
-  new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  new Date(at).toLocaleTimeString(undefined, { hour: "numeric", minute: "2-digit" });
 
 export function Meta({ message, actions }: { readonly message: Message; readonly actions: Actions }) {
   const text = textOf(message);

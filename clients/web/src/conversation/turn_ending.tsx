@@ -13,11 +13,16 @@ export interface TurnEndingProps {
 }
 
 export function TurnEnding({ turn, message, actions }: TurnEndingProps) {
+  const text = endingText(turn, message);
+  const canRetry = offersRetry(turn, message);
+  if (!text && !canRetry) {
+    return null;
+  }
   return (
     <div className={styles.ending} data-state={turn.state}>
-      {turn.state === "failed" ? <TriangleAlert aria-hidden /> : <CircleStop aria-hidden />}
-      <span className={styles.text}>{endingText(turn, message)}</span>
-      {offersRetry(turn, message) && (
+      {text && (turn.state === "failed" ? <TriangleAlert aria-hidden /> : <CircleStop aria-hidden />)}
+      {text && <span className={styles.text}>{text}</span>}
+      {canRetry && (
         <button type="button" className={styles.retry} onClick={() => actions.retry(turn.turn_id)}>
           <RotateCcw aria-hidden />
           Try again

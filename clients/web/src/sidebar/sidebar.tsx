@@ -28,7 +28,10 @@ export function Sidebar({ route, onGo }: SidebarProps) {
   return (
     <div className={styles.sidebar}>
       <div className={styles.top}>
-        <span className={styles.name}>midstream</span>
+        <span className={styles.name}>
+          <Mark />
+          midstream
+        </span>
         {shell.isPhone ? (
           <button type="button" className={controls.icon} onClick={onGo} aria-label="Close the list of chats">
             <X aria-hidden />
@@ -84,6 +87,24 @@ export function Sidebar({ route, onGo }: SidebarProps) {
   );
 }
 
+/** Three lines; the middle one goes on. */
+function Mark() {
+  return (
+    <svg
+      viewBox="0 0 16 16"
+      width="16"
+      height="16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="2"
+      aria-hidden
+    >
+      <path d="M5.5 3.5h5M5.5 12.5h5" opacity="0.45" strokeLinecap="round" />
+      <path d="M2 8h12" strokeLinecap="round" />
+    </svg>
+  );
+}
+
 interface ChatsProps extends SidebarProps {
   readonly isArchive: boolean;
   readonly onLeave: () => void;
@@ -98,7 +119,11 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
     () => (sought ? sessions.filter((session) => matches(session, sought)) : sessions),
     [sessions, sought],
   );
-  useEffect(() => markListed(sessions), [sessions]);
+  useEffect(() => {
+    if (isKnown && !isArchive) {
+      markListed(sessions);
+    }
+  }, [sessions, isKnown, isArchive]);
   // what is looked for may lie further down: read on until it is found or the list ends
   const readsOn = Boolean(sought) && hasMore && found.length < 20;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each page that came lets the next be asked for

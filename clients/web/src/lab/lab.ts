@@ -48,6 +48,7 @@ export class Lab {
   /** The version that the control showed when the page came back. */
   #goal = 0;
   #leave: () => void = () => undefined;
+  #ignoreOther: () => void = () => undefined;
 
   private constructor(url: string, environment: Environment, codec: Codec) {
     this.#environment = environment;
@@ -89,19 +90,16 @@ export class Lab {
   /** Watch over this session of the page; the returned function ends that. */
   follow(page: Session): () => void {
     this.#leave();
-    const other = this.#control.open(page.sessionId);
-    const ignore = [page.subscribe(() => this.#look()), other.subscribe(() => this.#look())];
     this.#page = page;
-    this.#other = other;
-    this.#look();
+    const ignore = page.subscribe(() => this.#look());
     this.#leave = () => {
-      for (const end of ignore) {
-        end();
-      }
-      other.close();
+      ignore();
+      this.#ignoreOther();
+      this.#other?.close();
       this.#page = this.#other = undefined;
       this.#leave = () => undefined;
     };
+    this.#look();
     return this.#leave;
   }
 
@@ -169,6 +167,10 @@ export class Lab {
     const [newest] = this.#view.incidents;
     if (!page) {
       return;
+    }
+    if (!this.#other && page.cursor) {
+      this.#other = this.#control.open(page.sessionId); // a new chat is there only when the page has made it
+      this.#ignoreOther = this.#other.subscribe(() => this.#look());
     }
     const isWhole = !this.#link.faults.isCut && !this.#link.faults.isFrozen;
     const isLost = page.state === "offline" || page.state === "connecting";

@@ -1,5 +1,5 @@
 /** The link of the page to its server, in the hands of whoever tries it: cut, frozen, delayed. */
-import type { Environment, Socket } from "midstream-client";
+import type { Environment, News, Socket } from "midstream-client";
 import { LabSocket, type SocketLink } from "./socket.js";
 
 /** What is done to the link now. */
@@ -17,6 +17,7 @@ export const NO_FAULTS: LinkFaults = { isCut: false, isFrozen: false, delayMs: 0
 export class LabLink {
   readonly #environment: Environment;
   readonly #sockets = new Set<LabSocket>();
+  readonly #watchers = new Set<(news: News) => void>();
   #faults = NO_FAULTS;
   /** Called with the bytes of each message that reached the page. */
   onReceived: (bytes: number) => void = () => undefined;
@@ -31,17 +32,30 @@ export class LabLink {
 
   /** The environment for the client whose link this is. */
   environment(): Environment {
-    return { ...this.#environment, socket: (url, subprotocols) => this.#open(url, subprotocols) };
+    return {
+      ...this.#environment,
+      socket: (url, subprotocols) => this.#open(url, subprotocols),
+      watch: (listener) => this.#watch(listener),
+    };
   }
 
-  /** Change what is done to the link; what is not named stays as it is. */
+  /**
+   * Change what is done to the link; what is not named stays as it is. That a cut link is whole again is
+   * told to the client, as a browser tells by `online`.
+   */
   set(faults: Partial<LinkFaults>): void {
+    const wasCut = this.#faults.isCut;
     this.#faults = { ...this.#faults, ...faults };
     if (this.#faults.isCut) {
       this.drop();
     }
     for (const socket of [...this.#sockets]) {
       socket.pump();
+    }
+    if (wasCut && !this.#faults.isCut) {
+      for (const listener of this.#watchers) {
+        listener("awake");
+      }
     }
   }
 
@@ -50,6 +64,15 @@ export class LabLink {
     for (const socket of [...this.#sockets]) {
       socket.lose();
     }
+  }
+
+  #watch(listener: (news: News) => void): () => void {
+    const ignore = this.#environment.watch?.(listener);
+    this.#watchers.add(listener);
+    return () => {
+      this.#watchers.delete(listener);
+      ignore?.();
+    };
   }
 
   #open(url: string, subprotocols: string[]): Socket {

@@ -45,7 +45,10 @@ export function LabPanel({ lab }: { readonly lab: Lab }): ReactNode {
 }
 
 function Ends({ view }: { readonly view: LabView }): ReactNode {
-  const { pageVersion = 0, controlVersion = 0 } = view;
+  const { pageVersion, controlVersion = 0 } = view;
+  if (pageVersion === undefined) {
+    return null;
+  }
   const behind = controlVersion - pageVersion;
   return (
     <output className={behind > 0 ? styles.behind : styles.level} aria-live="off">
@@ -140,7 +143,7 @@ function Row({ incident }: { readonly incident: Incident }): ReactNode {
     <tr data-stage={stage} data-mode={mode} data-equal={isEqual}>
       <td>{FAULTS[fault]}</td>
       <td>{endedAt === undefined ? stage : duration(endedAt - beganAt)}</td>
-      <td>{bytes(missedBytes)}</td>
+      <td>{fault === "restarted" ? "" : bytes(missedBytes)}</td>
       <td>{stage === "away" ? "" : bytes(catchUpBytes)}</td>
       <td>{mode && MODES[mode]}</td>
       <td>

@@ -4,10 +4,12 @@ const PLACE = "/lab/restart";
 /** No form and no page of another site can send it without being asked first. */
 const HEADERS = { "X-Midstream-Lab": "restart" };
 
-/** Whether this server lets the page kill it. */
+/** Whether this server lets the page kill it; one without the link lab answers with something else. */
 export async function mayKillServer(): Promise<boolean> {
   try {
-    return (await fetch("/lab", { cache: "no-store" })).ok;
+    const answer = await fetch("/lab", { cache: "no-store" });
+    const said: unknown = await answer.json();
+    return typeof said === "object" && said !== null && "restart" in said && said.restart === true;
   } catch {
     return false;
   }

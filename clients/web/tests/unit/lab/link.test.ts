@@ -107,3 +107,18 @@ test("who closes a socket is told nothing more of it", () => {
   wired[0]?.onclose?.({ code: 1000 } as never);
   expect([told, wired[0]?.isClosed]).toEqual([[], true]);
 });
+
+test("a client is told when a cut link is whole again, as a browser would, and not of anything else", () => {
+  const { link } = stage();
+  const told: string[] = [];
+  const ignore = link.environment().watch?.((news) => told.push(news));
+  link.set({ isFrozen: true });
+  link.set({ isFrozen: false, isCut: true });
+  expect(told).toEqual([]);
+  link.set({ isCut: false });
+  expect(told).toEqual(["awake"]);
+  ignore?.();
+  link.set({ isCut: true });
+  link.set({ isCut: false });
+  expect(told).toEqual(["awake"]);
+});

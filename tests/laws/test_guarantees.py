@@ -23,6 +23,8 @@ PAGES = f"{LAWS}/test_interleavings_pages.py"
 APPROVALS = "tests/end_to_end/test_reports_approvals.py"
 STORM = "tests/server/sessions/test_approval_storm.py"
 STREAM = f"{LAWS}/test_interleavings_stream.py"
+LIST = f"{LAWS}/test_guarantees_list.py"
+LIST_RACES = f"{LAWS}/test_interleavings_list.py"
 ATTACH = f"{LAWS}/test_interleavings_attach.py"
 REMOTE = f"{LAWS}/test_interleavings_remote.py"
 WORKERS = f"{LAWS}/test_guarantees_workers.py"
@@ -120,6 +122,13 @@ GUARANTEES: dict[str, list[str]] = {
     "G20": [f"{VIEWS}::test_g20_internal_messages_are_shown_to_nobody_else"],
     "G21": [f"{REFUSALS}::test_g21_a_session_that_never_was_and_one_that_is_gone_are_answered_alike"],
     "G22": [f"{REFUSALS}::test_g22_the_id_of_a_deleted_session_is_never_given_again"],
+    "G31": [
+        f"{LIST}::test_g31_lists_come_to_equal_the_servers",
+        f"{LIST}::test_g31_nothing_is_told_before_the_answer_nor_without_a_watch",
+        f"{LIST_RACES}::test_r50_a_session_changes_after_the_list_was_read_and_before_the_answer",
+        f"{LIST_RACES}::test_r51_a_session_is_deleted_after_the_list_was_read_and_before_the_answer",
+        f"{LIST_RACES}::test_r57_a_commit_fails_and_the_data_is_there_or_not",
+    ],
     "G23": [
         f"{WORKERS}::test_g23_a_generation_is_on_disk_before_it_is_told",
         f"{ATTACH}::test_r31_two_workers_attach_to_an_offered_turn_at_once",

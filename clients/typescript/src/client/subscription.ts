@@ -35,7 +35,7 @@ export interface Tools {
 }
 
 /** Where `router` has who gets the frames that have no channel: they are of the list of sessions. */
-export const LIST_CHANNEL = -1;
+export const LIST_CHANNEL = -2; // -1 is of a subscription that has no channel yet
 
 /** What a session is subscribed with. */
 export interface Wish {

@@ -13,7 +13,7 @@ import { TurnStatus } from "./turn_status.js";
 import { useStick } from "./use_stick.js";
 
 /** The place above the first message, in px: always the same, so that nothing moves when it changes. */
-const TOP_PX = 56;
+const TOP_PX = 40;
 /** So near the top, in px, earlier messages are loaded: before the reader is there. */
 const EARLY_PX = 2000;
 const PAGE = 50;

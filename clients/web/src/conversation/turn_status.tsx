@@ -21,16 +21,18 @@ export function TurnStatus({ snapshot, onShowQuestion }: TurnStatusProps) {
       {words && (
         <div className={styles.status} data-phase={words.isHeld ? "held" : turn.phase}>
           <span className={styles.dot} aria-hidden />
-          <p className={styles.text}>
-            {words.text}
-            {words.time && <span className={styles.time}> · {words.time}</span>}
-            {words.hint && <span className={styles.hint}>{words.hint}</span>}
-          </p>
-          {words.waitsForYou && (
-            <button type="button" className={styles.show} onClick={onShowQuestion}>
-              Show
-            </button>
-          )}
+          <div>
+            <p className={styles.text}>
+              {words.text}
+              {words.time && <span className={styles.time}> · {words.time}</span>}
+              {words.waitsForYou && (
+                <button type="button" className={styles.show} onClick={onShowQuestion}>
+                  Show
+                </button>
+              )}
+            </p>
+            {words.hint && <p className={styles.hint}>{words.hint}</p>}
+          </div>
         </div>
       )}
     </div>

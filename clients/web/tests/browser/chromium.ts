@@ -2,8 +2,12 @@
  * The browser of the tests: a Chromium that is installed here. Where there is none, tests in a browser are
  * skipped, and say how to get one.
  */
-import { execFileSync } from "node:child_process";
-import { type Browser, chromium } from "playwright-core";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type Browser, type BrowserContext, chromium } from "playwright-core";
 import { describe } from "vitest";
 import { hasServer } from "../../../typescript/tests/end_to_end/server.js";
 
@@ -51,13 +55,56 @@ export function describeInBrowser(name: string, suite: () => void): void {
 
 /** Start the browser. With `flags`, more of its command line. */
 export function launch(flags: readonly string[] = []): Promise<Browser> {
-  if (path === undefined) {
-    throw new Error(`No browser: ${missing}`);
-  }
   return chromium.launch({
-    executablePath: path,
+    executablePath: there(path),
     args: [...FLAGS, ...flags],
     // with this, which Playwright gives by default, no page ever enters the back/forward cache
     ignoreDefaultArgs: ["--disable-back-forward-cache"],
   });
+}
+
+/** A browser that was started by itself. */
+export interface PlainBrowser {
+  /** Its one user. */
+  readonly context: BrowserContext;
+  close(): Promise<void>;
+}
+
+/**
+ * Start a browser as a person has it, and only then look into it. In those that Playwright starts every page
+ * seems to be in the foreground, and a page that is seen is never frozen.
+ */
+export async function launchPlain(): Promise<PlainBrowser> {
+  const folder = await mkdtemp(join(tmpdir(), "midstream-browser-"));
+  const flags = ["--headless", "--remote-debugging-port=0", `--user-data-dir=${folder}`, "about:blank"];
+  const child = spawn(there(path), [...FLAGS, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const address = await new Promise<string>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`the browser ended with ${code}`)));
+    createInterface(child.stderr).on("line", (line) => {
+      const found = /^DevTools listening on (ws:.*)$/.exec(line);
+      if (found?.[1]) {
+        resolve(found[1]);
+      }
+    });
+  });
+  const browser = await chromium.connectOverCDP(address, { noDefaults: true });
+  const [context] = browser.contexts();
+  return {
+    context: there(context),
+    close: async () => {
+      await browser.close();
+      child.kill();
+      await ended;
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function there<T>(value: T | undefined): T {
+  if (value === undefined) {
+    throw new Error(`There is no browser: ${missing}`);
+  }
+  return value;
 }

@@ -87,7 +87,7 @@ export class LinkProxy {
   /** How long each piece takes, in each direction. */
   delayMs = 0;
   readonly #down = new Set<Kind>();
-  readonly #swallowed = new Set<Socket>();
+  readonly #clients = new Set<Socket>();
   #isBlackHole = false;
 
   private constructor(
@@ -153,16 +153,17 @@ export class LinkProxy {
     for (const line of this.lines) {
       line.cut();
     }
-    for (const socket of this.#swallowed) {
-      socket.destroy();
+    for (const client of this.#clients) {
+      client.destroy(); // some never said anything
     }
     await new Promise((resolve) => this.server.close(resolve));
   }
 
   #take(client: Socket, port: number): void {
+    this.#clients.add(client);
     client.on("error", () => undefined);
+    client.on("close", () => this.#clients.delete(client));
     if (this.#isBlackHole) {
-      this.#swallowed.add(client);
       return;
     }
     client.once("data", (first) => {

@@ -1,8 +1,10 @@
 /** Where the client's own tests play: a real server with the fixture as its page, a proxy before it, a browser. */
+import { Client, type SocketMaker, systemEnvironment } from "midstream-client";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest";
+import { WebSocket } from "ws";
 import { ServerProcess } from "../../../typescript/tests/end_to_end/server.js";
-import { launch } from "./chromium.js";
+import { launch, launchPlain, type PlainBrowser } from "./chromium.js";
 import { LOST_LINK, openPage } from "./pages.js";
 import { LinkProxy } from "./proxy.js";
 
@@ -20,26 +22,41 @@ let sessions = 0;
 /** A session that no other test has. */
 export const newSession = (): string => `s${++sessions}`;
 
-/** Set the stage for a suite. `speed` is how fast the demo agent streams; `prepare` is run in each new context. */
-export function stage(speed: number, prepare?: (context: BrowserContext) => Promise<void>): Stage {
+export interface StageOptions {
+  /** Run in each context before its pages. */
+  readonly prepare?: (context: BrowserContext) => Promise<void>;
+  /** A browser with one user, whose pages can be hidden and frozen. */
+  readonly isPlain?: boolean;
+}
+
+/** Set the stage for a suite. `speed` is how fast the demo agent streams. */
+export function stage(speed: number, { prepare, isPlain = false }: StageOptions = {}): Stage {
   let server: ServerProcess | undefined;
-  let browser: Browser | undefined;
+  let browser: Browser | PlainBrowser | undefined;
   let proxy: LinkProxy | undefined;
   let context: BrowserContext | undefined;
 
   beforeAll(async () => {
     [server, browser] = await Promise.all([
       ServerProcess.start(speed, ["--page", inject("fixture")]),
-      launch(),
+      isPlain ? launchPlain() : launch(),
     ]);
+    if ("context" in browser) {
+      context = browser.context;
+      await prepare?.(context);
+    }
   });
   beforeEach(async () => {
     proxy = await LinkProxy.start(there(server).port);
-    context = await there(browser).newContext();
-    await prepare?.(context);
+    if (browser && "newContext" in browser) {
+      context = await browser.newContext();
+      await prepare?.(context);
+    }
   });
   afterEach(async () => {
-    await context?.close();
+    if (!isPlain) {
+      await context?.close();
+    }
     await proxy?.close();
   });
   afterAll(async () => {
@@ -79,6 +96,17 @@ export async function say(page: Page, text: string): Promise<void> {
     const handle = await fixture.session.prompt(text);
     await handle.finished();
   }, text);
+}
+
+/** Say something in the session from another device. */
+export async function sayElsewhere(server: ServerProcess, sessionId: string, text: string): Promise<void> {
+  const client = new Client(server.url, {
+    environment: systemEnvironment(WebSocket as unknown as SocketMaker),
+  });
+  const session = await client.session(sessionId);
+  const handle = await session.prompt(text);
+  await handle.finished();
+  client.close();
 }
 
 /** What users wrote in the session, as this page shows it. */

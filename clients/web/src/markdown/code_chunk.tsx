@@ -48,7 +48,7 @@ export class CodeChunks {
     if (code === this.#code) {
       return this.#chunks;
     }
-    const grows = code.startsWith(this.#code.slice(0, this.#last));
+    const grows = code.slice(0, this.#last) === this.#code.slice(0, this.#last);
     const kept = grows ? this.#chunks.slice(0, -1) : [];
     let begin = grows ? this.#last : 0;
     for (;;) {

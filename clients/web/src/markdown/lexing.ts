@@ -3,11 +3,16 @@ import { Lexer, type Links, type Token, Tokenizer, type Tokens } from "marked";
 
 /** Tags without attributes that mean only how their text looks. All other HTML is shown as it was written. */
 const HARMLESS_TAG = /^<(?:br *\/?|\/?(?:sub|sup|kbd|mark))>/i;
-const MATH = /^(?:\\\((?:(?!\\\))[^\n])+\\\)|\\\[(?:(?!\\\])[\s\S])+\\\])/;
+const MATH = /^(?:\\\((?:(?!\\\))[^\n]){1,1000}\\\)|\\\[(?:(?!\\\])[\s\S]){1,1000}\\\])/;
 
 const REFERENCE = /^\[([^[\]]+)\]\[([^[\]]+)\]/;
 
+/** What is nested deeper is text: nobody reads it, and it must not exhaust the stack. */
+const DEEPEST = 32;
+
 class AnswerTokenizer extends Tokenizer {
+  #depth = 0;
+
   /** `growing`: a definition may still come, so that a reference is shown as its text meanwhile. */
   constructor(readonly growing: boolean) {
     super();
@@ -19,6 +24,22 @@ class AnswerTokenizer extends Tokenizer {
       return super.reflink(src, links);
     }
     return { type: "link", raw, href: "", text, tokens: this.lexer.inlineTokens(text) };
+  }
+
+  override blockquote(src: string): Tokens.Blockquote | undefined {
+    return this.#within(() => super.blockquote(src));
+  }
+
+  override list(src: string): Tokens.List | undefined {
+    return this.#within(() => super.list(src));
+  }
+
+  override link(src: string): Tokens.Link | Tokens.Image | undefined {
+    return this.#within(() => super.link(src));
+  }
+
+  override emStrong(src: string, masked: string, before?: string): Tokens.Em | Tokens.Strong | undefined {
+    return this.#within(() => super.emStrong(src, masked, before));
   }
 
   /** No blocks of HTML: what looks like one is a paragraph, whose tags are text. */
@@ -41,7 +62,19 @@ class AnswerTokenizer extends Tokenizer {
 
   /** One `~` is an "about" far more often than the begin of struck text. */
   override del(src: string, masked: string, before?: string): Tokens.Del | undefined {
-    return src.startsWith("~~") ? super.del(src, masked, before) : undefined;
+    return src.startsWith("~~") ? this.#within(() => super.del(src, masked, before)) : undefined;
+  }
+
+  #within<T>(parse: () => T | undefined): T | undefined {
+    if (this.#depth >= DEEPEST) {
+      return undefined;
+    }
+    this.#depth += 1;
+    try {
+      return parse();
+    } finally {
+      this.#depth -= 1;
+    }
   }
 }
 

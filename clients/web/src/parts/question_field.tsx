@@ -20,7 +20,11 @@ export function QuestionField({ question, value, problem, onChange }: FieldProps
     <fieldset className={styles.question} aria-describedby={problem ? problemId : undefined}>
       <legend dir="auto">{question.question}</legend>
       {question.options ? (
-        <div className={styles.options} data-columns={question.options.length % 3 === 0 ? 3 : 2}>
+        <div
+          className={styles.options}
+          data-columns={question.options.length % 3 === 0 ? 3 : 2}
+          data-short={areShort(question.options)}
+        >
           {question.options.map((option) => (
             <Choice
               key={option.value}
@@ -53,6 +57,10 @@ export function QuestionField({ question, value, problem, onChange }: FieldProps
     </fieldset>
   );
 }
+
+/** Whether options fit beside each other on a phone. */
+const areShort = (options: readonly QuestionOption[]): boolean =>
+  options.every(({ value, label, description }) => !description && (label ?? value).length <= 12);
 
 /** What is chosen after a change of one option: several in the order of the options. */
 function changed(

@@ -1,5 +1,5 @@
 /** Sending an answer, and saying what came of it. */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { who } from "./words.js";
 
 /** What sending an answer comes to. */
@@ -15,10 +15,12 @@ export interface Sending {
 export function useAnswer(subject: string | undefined): Sending {
   const [what, setWhat] = useState("");
   const [problem, setProblem] = useState("");
+  const busy = useRef(false);
   const send = async (name: string, request: () => Promise<unknown>) => {
-    if (what) {
-      return;
+    if (busy.current) {
+      return; // also where two presses come before the next drawing
     }
+    busy.current = true;
     setWhat(name);
     setProblem("");
     try {
@@ -26,6 +28,7 @@ export function useAnswer(subject: string | undefined): Sending {
     } catch (error) {
       setProblem(problemOf(error, subject));
       setWhat("");
+      busy.current = false;
     }
   };
   return { what, problem, send: (name, request) => void send(name, request) };

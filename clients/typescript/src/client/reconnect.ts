@@ -154,13 +154,11 @@ export class Reconnect {
     if (this.#welcomedAt !== undefined && now - this.#welcomedAt >= this.#policy.stableMs) {
       this.#attempt = 0;
     }
-    this.#welcomedAt = this.#probe = undefined;
     this.phase = final ? "closed" : "waiting";
-    this.#retryAt = Math.max(
-      now,
-      this.#returnAt ?? now + fullJitter(this.#random, this.#attempt++, this.#policy),
-    );
-    this.#returnAt = undefined;
+    // a browser tells of a socket that it ended in a frozen page only when that thaws: nobody should wait for it
+    const pause = this.#probe ? 0 : fullJitter(this.#random, this.#attempt++, this.#policy);
+    this.#retryAt = Math.max(now, this.#returnAt ?? now + pause);
+    this.#welcomedAt = this.#probe = this.#returnAt = undefined;
   }
 
   /** The program is in the foreground again, or the network changed: prove that the link lives, or come back at once. */

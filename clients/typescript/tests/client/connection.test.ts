@@ -132,6 +132,20 @@ test("back in the foreground, a socket that is dead is found out and replaced wi
   expect(stage.now - woken).toBeLessThanOrEqual(1000);
 });
 
+test("back in the foreground, a socket whose end comes only now is replaced at once", async () => {
+  const { stage, socket } = await liveStage();
+  stage.chance = 0.99;
+  stage.freeze(600_000);
+  await stage.news("awake");
+  socket.end();
+  await stage.advance(0);
+  expect(stage.sockets.length).toBe(2);
+  // but only once: a server that is gone is not besieged
+  stage.socket.end();
+  await stage.advance(400);
+  expect(stage.sockets.length).toBe(2);
+});
+
 test("back in the foreground, a connection that answers is kept", async () => {
   const { stage, session, socket } = await liveStage();
   stage.freeze(600_000);

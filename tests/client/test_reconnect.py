@@ -255,6 +255,22 @@ def test_after_a_sleep_the_link_is_probed_at_once_and_dropped_without_an_answer(
     assert passed == pytest.approx(DEFAULT_POLICY.probe_s)
 
 
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_link_that_did_not_survive_the_sleep_is_replaced_at_once(*, silent: bool) -> None:
+    """Whether nothing came any more, or its end; but once only."""
+    driver = Driver()
+    driver.welcomed()
+    driver.clock.skew_wall(3_600_000)
+    driver.until_effect()
+    if silent:
+        driver.until_effect()
+    driver.lost()
+    assert driver.until_effect() == ([Connect()], 0.0)
+    driver.lost()
+    effects, passed = driver.until_effect()
+    assert (effects, passed > 0) == ([Connect()], True)
+
+
 def test_after_a_sleep_an_answer_to_the_probe_keeps_the_link() -> None:
     """The pong to that very ping shows that the link survived the sleep."""
     driver = Driver()

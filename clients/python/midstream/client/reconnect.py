@@ -189,11 +189,13 @@ class Reconnect:
             self.phase = Phase.CLOSED
             return
         self.phase = Phase.WAITING
-        if self._return_at is None:
-            self._retry_at = now + self._backoff.pause()
-        else:
+        if self._return_at is not None:
             self._retry_at = max(now, self._return_at)
-            self._return_at = None
+        elif self._probe is not None:  # lost in the sleep: whoever opens the lid wants to be connected
+            self._retry_at = now
+        else:
+            self._retry_at = now + self._backoff.pause()
+        self._probe = self._return_at = None
 
     def close(self) -> None:
         """End for good."""

@@ -3,7 +3,7 @@
 import { act } from "@testing-library/react";
 import { memo } from "react";
 import { expect, test, vi } from "vitest";
-import { MidstreamError, type Session } from "../../src/index.js";
+import { type Message, MidstreamError, type Session } from "../../src/index.js";
 import { type OpenSession, useConnection, useSession, useSessionValue } from "../../src/react/index.js";
 import { agentMessage, info, liveStage, reset, Stage, settle, userMessage } from "../client/stage.js";
 import { answerSubscribe, drawFrames, frame, framesAsked, happens, show, textOf } from "./screen.js";
@@ -19,15 +19,15 @@ function Texts({ id = "s", seen }: { readonly id?: string; readonly seen?: Seen 
   return <p>{snapshot.messages.map(textOf).join("|")}</p>;
 }
 
-type Line = { readonly text: string; readonly seen: (text: string) => void };
-const Line = memo(({ text, seen }: Line) => {
-  seen(text);
-  return <li>{text}</li>;
+type Line = { readonly message: Message; readonly seen: (text: string) => void };
+const Line = memo(({ message, seen }: Line) => {
+  seen(textOf(message));
+  return <li>{textOf(message)}</li>;
 });
 
 function Lines({ seen }: { readonly seen: (text: string) => void }) {
   const { messages } = useSession("s");
-  return messages.map((message) => <Line key={message.message_id} text={textOf(message)} seen={seen} />);
+  return messages.map((message) => <Line key={message.message_id} message={message} seen={seen} />);
 }
 
 test("what comes is shown with the next frame, and not before", async () => {
@@ -94,9 +94,12 @@ test("messages, turns, queue and interactions that did not change are the same o
   for (const name of ["turns", "queue", "interactions", "pending", "info"] as const) {
     expect(now?.[name]).toBe(before?.[name]);
   }
-  await happens(() => socket.say("mark", 7, 6));
+  // the subscription is renewed, and nothing came of that
+  socket.say("closed", 7, "overloaded", true);
+  socket.answer("subscribe", { channel: 8, sync: { mode: "catchup", from: 6, epoch: "e1", version: 6 } });
+  expect(framesAsked()).toBe(1);
   await frame();
-  expect(seen.at(-1)).toBe(now); // nothing changed: no render, and no other snapshot
+  expect(seen.at(-1)).toBe(now); // no render, and no other snapshot
 });
 
 type Version = { readonly session: Session; readonly seen: (version: number) => void };
@@ -221,7 +224,20 @@ test("a question that waits is listed with its message, until it is answered any
   await frame();
   expect(seen.at(-1)?.info?.title).toBe("other");
   expect(seen.at(-1)?.interactions).toBe(interactions);
-  socket.say("change", 7, 8, true, { messages: [asking(8, "resolved")], session: state(8, 0) });
+  const [asked] = asking(8, "pending").parts;
+  const next = { ...asked, part_id: "p3", sequence: 3, interaction_id: "j" };
+  const resolved = asking(8, "resolved");
+  const both = { ...resolved, part_count: 3, parts: [...resolved.parts, next] };
+  socket.say("change", 7, 8, true, { messages: [both], session: state(8, 1) });
+  await frame();
+  expect(seen.at(-1)?.interactions.map(({ part }) => part.interaction_id)).toEqual(["j"]);
+  const last = {
+    ...resolved,
+    revision: 9,
+    part_count: 3,
+    parts: [{ ...next, status: "expired", resolved_at: 9 }],
+  };
+  socket.say("change", 7, 9, true, { messages: [last], session: state(9, 0) });
   await frame();
   expect(seen.at(-1)?.interactions).toEqual([]);
 });

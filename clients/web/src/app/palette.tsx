@@ -14,7 +14,7 @@ import {
 import type { Client } from "midstream-client";
 import { useClient } from "midstream-client/react";
 import { type ReactNode, useEffect, useRef } from "react";
-import { titleFor } from "../sidebar/groups.js";
+import { plain, titleFor } from "../sidebar/groups.js";
 import { useSessionList } from "../sidebar/use_session_list.js";
 import styles from "./palette.module.css";
 import { chatPath, navigate, type Route } from "./route.js";
@@ -49,7 +49,7 @@ export default function Palette({ route, onClose }: { readonly route: Route; rea
       onCancel={onClose}
       onClick={(event) => event.target === event.currentTarget && onClose()}
     >
-      <Command label="Commands" className={styles.palette} loop>
+      <Command label="Commands" className={styles.palette} filter={found} loop>
         <Command.Input className={styles.input} placeholder="Go to a chat, or do something" autoFocus />
         <Command.List className={styles.list} label="Results">
           <Command.Empty className={styles.empty}>Nothing is called that.</Command.Empty>
@@ -74,6 +74,16 @@ export default function Palette({ route, onClose }: { readonly route: Route; rea
       </Command>
     </dialog>
   );
+}
+
+/** Whether all words that are typed are in what is shown; an id is nothing that a person looks for. */
+function found(value: string, search: string, keywords: readonly string[] = []): number {
+  const shown = plain(keywords.join(" ") || value);
+  return plain(search)
+    .split(/\s+/)
+    .every((word) => shown.includes(word))
+    ? 1
+    : 0;
 }
 
 interface GroupProps {

@@ -8,6 +8,7 @@ import { connectionWords } from "./connection_words.js";
 export function ConnectionLine() {
   const connection = useConnection();
   const words = connectionWords(connection);
+  const isFirst = connection.state === "connecting" && connection.problem === undefined;
   const wasLive = useRef(false);
   useEffect(() => {
     if (connection.state === "live") {
@@ -23,7 +24,12 @@ export function ConnectionLine() {
     return null;
   }
   return (
-    <div className={styles.line} data-state={connection.state} data-connection>
+    <div
+      className={styles.line}
+      data-state={connection.state}
+      data-first={isFirst || undefined}
+      data-connection
+    >
       <span className={styles.dot} aria-hidden />
       <p className={styles.text}>
         <strong>{words.what}</strong> {words.next}

@@ -17,7 +17,9 @@ export function connectionWords(
     case "live":
       return undefined;
     case "connecting":
-      return { what: "Connecting…", next: why && `Before: ${why}`.trim(), canReload: false };
+      return problem
+        ? { what: "Offline.", next: `${why}Connecting again now…`, canReload: false }
+        : { what: "Connecting…", next: "", canReload: false };
     case "offline":
       return {
         what: "Offline.",

@@ -66,4 +66,6 @@ export function matches(session: SessionInfo, search: string): boolean {
     .every((word) => title.includes(word));
 }
 
-const plain = (text: string): string => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
+/** A text to compare: without accents, case and outer space. */
+export const plain = (text: string): string =>
+  text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();

@@ -62,7 +62,7 @@ describeInBrowser("a page that is loaded again", () => {
     expect(await prompts(page)).toEqual(["written offline", "and one more"]);
     await page.reload();
     await untilLive(page);
-    expect(await page.evaluate(() => fixture.session.pending.length)).toBe(0);
+    expect(await page.evaluate(() => fixture.restored.pending)).toBe(0);
     expect(await prompts(page)).toEqual(["written offline", "and one more"]);
     await expectEqual(page);
   });

@@ -34,7 +34,7 @@ describeInBrowser("two tabs of one browser", () => {
     }
     await first.reload();
     await untilLive(first);
-    expect(await first.evaluate(() => fixture.session.pending.length)).toBe(0);
+    expect(await first.evaluate(() => fixture.restored.pending)).toBe(0);
     expect(await prompts(first)).toEqual(["one", "two", "three"]);
   });
 

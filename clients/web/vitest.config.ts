@@ -12,7 +12,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["tests/browser/**/*.test.ts"],
-          globalSetup: ["tests/browser/setup.ts"],
+          globalSetup: ["tests/browser/setup.ts", "tests/browser/quality/setup.ts"],
           // real browsers, servers and disks, on two cores that others use too
           testTimeout: 60_000,
           hookTimeout: 60_000,

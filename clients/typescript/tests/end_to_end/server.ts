@@ -34,17 +34,30 @@ export class ServerProcess {
     readonly port: number,
     private readonly speed: number,
     private readonly flags: readonly string[],
+    private readonly environment: Readonly<Record<string, string>>,
   ) {
     this.url = `ws://127.0.0.1:${port}`;
     this.pageUrl = `http://127.0.0.1:${port}/`;
   }
 
-  /** `speed` is how fast the demo agent streams; 0 is without pauses. `flags` are more of `midstream serve`. */
-  static async start(speed: number, flags: readonly string[] = []): Promise<ServerProcess> {
+  /**
+   * `speed` is how fast the demo agent streams; 0 is without pauses. `flags` are more of `midstream serve`,
+   * whose last word counts; `environment` is added to the process's own.
+   */
+  static async start(
+    speed: number,
+    flags: readonly string[] = [],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<ServerProcess> {
     const folder = await mkdtemp(join(tmpdir(), "midstream-client-"));
-    const server = new ServerProcess(folder, await freePort(), speed, flags);
+    const server = new ServerProcess(folder, await freePort(), speed, flags, environment);
     await server.begin();
     return server;
+  }
+
+  /** The file of its database, which is nobody else's while it runs. */
+  get database(): string {
+    return join(this.folder, "chat.db");
   }
 
   /** Start it, for the first time or again, and wait until it listens. */
@@ -53,13 +66,14 @@ export class ServerProcess {
       "--agent",
       "demo",
       "--database",
-      join(this.folder, "chat.db"),
+      this.database,
       "--speed",
       String(this.speed),
       ...this.flags,
     ];
     const child = spawn(PYTHON, ["-m", "midstream.cli", "serve", "--port", String(this.port), ...given], {
       cwd: this.folder,
+      env: { ...process.env, ...this.environment },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.child = child;

@@ -130,13 +130,13 @@ describe.skipIf(!hasServer)("useChat over a real server", { timeout: 60_000 }, (
     const client = server.device();
     const renders: Shown[] = [];
     const page = open(client, <Chat id="streams" renders={renders} />);
-    say(page, "hello, and count these words");
+    say(page, "a long story, and count these words");
     await endsIn(page, "Your message has");
     const { messages } = client.open("streams");
+    await waitFor(() => expect(renders.at(-1)?.messages).toEqual(messages.map(toUIMessage)));
     expect(page.getAllByRole("article").map((one) => one.textContent)).toEqual(
       messages.map((message) => textOf(toUIMessage(message))),
     );
-    expect(renders.at(-1)?.messages).toEqual(messages.map(toUIMessage));
     const answers = renders.flatMap(({ messages }) => (messages[1] ? [textOf(messages[1])] : []));
     expect(new Set(answers).size).toBeGreaterThan(5);
     expect(new Set(renders.map(({ status }) => status))).toEqual(

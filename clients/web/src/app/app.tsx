@@ -1,5 +1,5 @@
 /** The page: the list of chats beside the chat that the address names. */
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Conversation } from "../conversation/conversation.js";
 import { NewChat } from "../conversation/new_chat.js";
 import type { Lab } from "../lab/lab.js";
@@ -7,24 +7,25 @@ import { Sidebar } from "../sidebar/sidebar.js";
 import styles from "./app.module.css";
 import { ConfirmDialog } from "./dialog.js";
 import { ErrorBoundary } from "./error_boundary.js";
+import { attempt } from "./errors.js";
 import { pageCommand, takesText } from "./keyboard.js";
 import { PHONE, useMedia } from "./media.js";
 import { Notices } from "./notice.js";
+import type { Palette } from "./palette.js";
+import "./palette.module.css"; // with the page: a style that once failed to load is not asked for again
 import { type Route, useRoute } from "./route.js";
 import { composerId, focusComposer, type Shell, ShellContext } from "./shell.js";
 
-const Palette = lazy(() => import("./palette.js"));
 const LabDock = lazy(() => import("../lab/dock.js"));
 
 export function App({ lab }: { readonly lab?: Lab | undefined }) {
   const route = useRoute();
   const isPhone = useMedia(PHONE);
   const [isListOpen, setListOpen] = useState(false);
-  const [isPaletteOpen, setPaletteOpen] = useState(false);
-  const openPalette = () => setPaletteOpen(true);
+  const { OpenPalette, openPalette, closePalette } = usePalette();
   const shell = useMemo(
-    (): Shell => ({ openList: () => setListOpen(true), openPalette: () => setPaletteOpen(true), isPhone }),
-    [isPhone],
+    (): Shell => ({ openList: () => setListOpen(true), openPalette, isPhone }),
+    [isPhone, openPalette],
   );
   usePageKeys(openPalette);
   const chat = route.kind === "chat" ? route.sessionId : "";
@@ -52,15 +53,22 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
           )}
         </main>
       </div>
-      {isPaletteOpen && (
-        <Suspense>
-          <Palette route={route} onClose={() => setPaletteOpen(false)} />
-        </Suspense>
-      )}
+      {OpenPalette && <OpenPalette route={route} onClose={closePalette} />}
       <ConfirmDialog />
       <Notices />
     </ShellContext>
   );
+}
+
+/** The palette is loaded when it is first asked for. Where that fails the page goes on, and tries again when asked. */
+function usePalette() {
+  const [OpenPalette, setPalette] = useState<typeof Palette>();
+  const openPalette = useCallback(async () => {
+    const loaded = await attempt("open the commands", () => import("./palette.js"));
+    setPalette(() => loaded?.Palette);
+  }, []);
+  const closePalette = useCallback(() => setPalette(undefined), []);
+  return { OpenPalette, openPalette, closePalette };
 }
 
 /** The list of chats on a phone: a sheet from the left. */

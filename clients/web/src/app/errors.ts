@@ -10,8 +10,15 @@ const REASONS: Readonly<Record<string, string>> = {
   delivery_not_allowed: "This server does not allow that way of sending while the agent answers.",
 };
 
+/** What browsers say of code that did not come, each in its own words: a phone that lost its network, say. */
+const NOT_LOADED =
+  /dynamically imported module|module script|unable to preload|^load failed|^failed to fetch/i;
+
 /** What happened, and what to do. */
 export function errorText(error: unknown): string {
+  if (error instanceof Error && NOT_LOADED.test(error.message)) {
+    return "This part of the page could not be loaded. Try again when the page is connected.";
+  }
   if (!(error instanceof MidstreamError)) {
     return error instanceof Error ? error.message : String(error);
   }

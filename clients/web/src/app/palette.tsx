@@ -27,7 +27,7 @@ interface Entry {
   readonly run: () => void;
 }
 
-export default function Palette({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
+export function Palette({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
   const client = useClient();
   const { sessions } = useSessionList();
   const ref = useRef<HTMLDialogElement>(null);

@@ -157,7 +157,7 @@ describe.skipIf(!hasServer)("assistant-ui over a real server", { timeout: 60_000
     await page.findByText("runs");
     await ends(page, "the longest is `story`.");
     expect(threadOf(page)).toContain('[count_words {"words":7');
-    const answers = frames.map((frame) => /A harbour keeps[^]*/.exec(frame)?.[0] ?? "");
+    const answers = frames.map((frame) => /A harbour keeps[\s\S]*/.exec(frame)?.[0] ?? "");
     expect(new Set(answers).size).toBeGreaterThan(4);
   });
 

@@ -25,6 +25,11 @@ export function withServer(speed: number) {
   });
   afterAll(() => server?.remove());
   return {
+    /** `kill -9`, and start it again. */
+    async restart(): Promise<void> {
+      await server?.kill();
+      await server?.begin();
+    },
     /** Another device. */
     device(): Client {
       const environment = systemEnvironment(WebSocket as unknown as SocketMaker);

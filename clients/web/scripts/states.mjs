@@ -166,7 +166,7 @@ export const states = {
     go: async ({ tab }) => {
       await say(tab, "help");
       await answered(tab);
-      await tab.click("[aria-label='The agent asks before it acts']");
+      await tab.click("[aria-label^='Asks first']");
       await tab.click("text=The agent acts at once, without asking");
       await tab.waitForSelector("dialog[open]");
     },

@@ -14,7 +14,7 @@ import { Notices } from "./notice.js";
 import type { Palette } from "./palette.js";
 import "./palette.module.css"; // with the page: a style that once failed to load is not asked for again
 import { type Route, useRoute } from "./route.js";
-import { composerId, focusComposer, type Shell, ShellContext } from "./shell.js";
+import { focusComposer, type Shell, ShellContext } from "./shell.js";
 
 const LabDock = lazy(() => import("../lab/dock.js"));
 
@@ -31,8 +31,8 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
   const chat = route.kind === "chat" ? route.sessionId : "";
   return (
     <ShellContext value={shell}>
-      <a className={styles.skip} href={`#${composerId}`} onClick={focusComposer}>
-        Skip to the message field
+      <a className={styles.skip} href="#main">
+        Skip to the chat
       </a>
       <div className={styles.layout}>
         {isPhone ? (
@@ -42,7 +42,7 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
             <Sidebar route={route} onGo={() => undefined} />
           </aside>
         )}
-        <main className={styles.main}>
+        <main id="main" tabIndex={-1} className={styles.main}>
           <ErrorBoundary of={chat}>
             {route.kind === "chat" ? <Conversation key={chat} sessionId={chat} /> : <NewChat />}
           </ErrorBoundary>

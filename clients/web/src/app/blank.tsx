@@ -10,7 +10,7 @@ export function Blank(props: {
   return (
     <div className={styles.blank}>
       <div className={styles.inside}>
-        <h2 className={styles.title}>{props.title}</h2>
+        <h1 className={styles.title}>{props.title}</h1>
         <p className={styles.text}>{props.text}</p>
         <div className={styles.buttons}>{props.children}</div>
       </div>

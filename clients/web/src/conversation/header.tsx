@@ -83,7 +83,9 @@ function ApprovalMenu({ snapshot: { info, session } }: { readonly snapshot: Sess
   const by = info?.approval_mode_by;
   return (
     <Menu
-      label={isAlways ? "The agent may do everything without asking" : "The agent asks before it acts"}
+      label={
+        isAlways ? "Allows everything: the agent does not ask" : "Asks first: the agent asks before it acts"
+      }
       className={isAlways ? `${styles.mode} ${styles.always}` : styles.mode}
       note={by && `Set by ${by}`}
       items={[

@@ -4,6 +4,7 @@ import type { UserPart } from "midstream-client";
 import { useClient, useConnection } from "midstream-client/react";
 import { useEffect } from "react";
 import { attempt } from "../app/errors.js";
+import { giveFirstTitle } from "../app/first_title.js";
 import { rememberFresh } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
 import { chatPath, navigate } from "../app/route.js";
@@ -40,6 +41,7 @@ export function NewChat() {
     const session = client.open(sessionId, { create: true });
     const handle = await attempt("send the message", () => session.prompt(parts, { messageId }));
     if (handle) {
+      void giveFirstTitle(session);
       navigate(chatPath(sessionId));
     }
     return handle !== undefined;

@@ -2,7 +2,7 @@
 import type { Turn } from "midstream-client";
 import type { SessionSnapshot } from "midstream-client/react";
 import { useEffect, useRef } from "react";
-import { forgetFresh, freshTitle } from "../app/fresh.js";
+import { giveFirstTitle } from "../app/first_title.js";
 import { announce } from "../app/notice.js";
 import { titleFor } from "../sidebar/groups.js";
 
@@ -49,23 +49,11 @@ function useDocumentTitle({ info, interactions }: SessionSnapshot): void {
   }, [title, waits]);
 }
 
-/** A chat that was begun here gets its title of its first prompt, once the server has it. */
-function useFirstTitle({ session, info, state }: SessionSnapshot): void {
-  const known = info !== undefined && state === "live";
-  const hasTitle = info?.title !== undefined;
-  const hasMessages = Boolean(info?.message_count);
+/** A chat that was begun here gets its title, also where that failed before. */
+function useFirstTitle({ session, state }: SessionSnapshot): void {
   useEffect(() => {
-    const title = freshTitle(session.sessionId);
-    if (!known || title === undefined) {
-      return;
+    if (state === "live") {
+      void giveFirstTitle(session);
     }
-    if (hasTitle || !title) {
-      forgetFresh(session.sessionId);
-    } else if (hasMessages) {
-      session.update({ title }).then(
-        () => forgetFresh(session.sessionId),
-        () => undefined, // tried again when the chat is live again
-      );
-    }
-  }, [session, known, hasTitle, hasMessages]);
+  }, [session, state]);
 }

@@ -41,7 +41,7 @@ export function Sidebar({ route, onGo }: SidebarProps) {
             type="button"
             className={styles.commands}
             onClick={shell.openPalette}
-            aria-label="Commands"
+            aria-label={`Commands, ${commandKey()}K`}
             title="Commands"
           >
             <Command aria-hidden />

@@ -151,6 +151,11 @@ class WatchedRegistry(Registry):
             if state is not None and state.stream.subscribers
         }
 
+    @property
+    def watchers(self) -> int:
+        """How many watch the list."""
+        return self._services.watch.watchers
+
 
 class Listener(logging.Handler):
     """Hears what libraries log of faults that nobody raises."""

@@ -2,7 +2,16 @@
 
 from contextlib import suppress
 
-from midstream.client import Client, MidstreamError, Options, Session, SessionClosed, TimedOut, TurnHandle
+from midstream.client import (
+    Client,
+    MidstreamError,
+    Options,
+    Session,
+    SessionClosed,
+    SessionList,
+    TimedOut,
+    TurnHandle,
+)
 from midstream.protocol.calls import CancelQueue, Delivery, PromptResult, StopResult
 from midstream.protocol.model import InteractionPart, InteractionResponse
 from tests.clock import SimClock
@@ -10,6 +19,9 @@ from tests.simulation.backend import URL
 from tests.simulation.follower import Follower
 from tests.simulation.knobs import Wish
 from tests.simulation.visitor import Chore, Scene, Visitor
+
+LIST_SECONDS = 5.0
+"""What a frame of a list may take, once nothing changes."""
 
 
 class Person(Visitor):
@@ -25,6 +37,8 @@ class Person(Visitor):
         self.clock.skew_wall(wish.skew_ms)
         self._client: Client
         self._open: dict[str, Session] = {}
+        self._lists: dict[bool, SessionList] = {}
+        """What it shows of all sessions: the archived ones, and the others."""
 
     def is_live(self, session_id: str) -> bool:
         """Say whether its session is live."""
@@ -40,6 +54,25 @@ class Person(Visitor):
             random=self._rng,
             options=Options(max_messages=self.wish.max_messages),
         )
+        limit = self.wish.limit
+        self._lists = {
+            archived: self._client.watch_sessions(limit, archived=archived) for archived in (False, True)
+        }
+
+    def look_at_lists(self) -> None:
+        """Hold its lists against the server's; nothing changes any more."""
+        for archived, sessions in self._lists.items():
+            self._do(f"looks at its list (archived: {archived})", self._look_at(sessions, archived=archived))
+
+    async def _look_at(self, sessions: SessionList, *, archived: bool) -> None:
+        while await sessions.load_more():
+            pass
+        listed = await self._client.sessions(200, archived=archived)
+        right = sorted(listed, key=lambda session: (-session.updated_at, session.session_id))
+        try:
+            await sessions.until(lambda: sessions.items == right, LIST_SECONDS)
+        except TimedOut:
+            self._scene.diary.complain(f"{self.name}'s list shows {sessions.items}, and not {right}")
 
     async def _close(self) -> None:
         await self._client.close()

@@ -255,6 +255,8 @@ class World:
                 if session_id in self._existing():
                     visitor.chore("earlier", session_id)
                     visitor.chore("verify", session_id)
+            if isinstance(visitor, Person):
+                visitor.look_at_lists()
         async with asyncio.timeout(PATIENCE):
             while any(visitor.errands for visitor in self.visitors.values()):  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.1)
@@ -318,6 +320,8 @@ class World:
             self.diary.complain(f"nobody is there, and the server has {running.connections} connections")
         if registry is not None and registry.loaded:
             self.diary.complain(f"nobody is there, and {registry.loaded} are loaded")
+        if registry is not None and registry.watchers:
+            self.diary.complain(f"nobody is there, and {registry.watchers} watch the list")
         if self._supervisor is not None:
             self._supervisor.cancel()
             await asyncio.wait([self._supervisor])

@@ -14,9 +14,9 @@ from midstream.protocol.agent_calls import AGENT_PARAMS, AGENT_RESULTS
 from midstream.protocol.agent_calls import EmptyResult as EmptyResult  # noqa: PLC0414  # a result of calls, too
 from midstream.protocol.frames import Count, SyncPayload
 from midstream.protocol.lists import ListParams as ListParams  # noqa: PLC0414  # calls, as the others
-from midstream.protocol.lists import ListResult as ListResult  # noqa: PLC0414
-from midstream.protocol.lists import UnwatchParams as UnwatchParams  # noqa: PLC0414
-from midstream.protocol.lists import WatchParams as WatchParams  # noqa: PLC0414
+from midstream.protocol.lists import ListResult as ListResult  # noqa: PLC0414  # likewise
+from midstream.protocol.lists import UnwatchParams as UnwatchParams  # noqa: PLC0414  # likewise
+from midstream.protocol.lists import WatchParams as WatchParams  # noqa: PLC0414  # likewise
 from midstream.protocol.model import (
     ApprovalMode,
     InteractionPart,

@@ -14,8 +14,8 @@ export interface Stage {
   readonly proxy: LinkProxy;
   /** A browser's user; a new one for each test. */
   readonly context: BrowserContext;
-  /** Open the fixture on a session. */
-  open(sessionId: string, query?: string): Promise<Page>;
+  /** Open the fixture on a session; errors that are `expected` fail no test. */
+  open(sessionId: string, query?: string, expected?: readonly RegExp[]): Promise<Page>;
 }
 
 let sessions = 0;
@@ -27,10 +27,12 @@ export interface StageOptions {
   readonly prepare?: (context: BrowserContext) => Promise<void>;
   /** A browser with one user, whose pages can be hidden and frozen. */
   readonly isPlain?: boolean;
+  /** More flags of `midstream serve`. */
+  readonly flags?: readonly string[];
 }
 
 /** Set the stage for a suite. `speed` is how fast the demo agent streams. */
-export function stage(speed: number, { prepare, isPlain = false }: StageOptions = {}): Stage {
+export function stage(speed: number, { prepare, isPlain = false, flags = [] }: StageOptions = {}): Stage {
   let server: ServerProcess | undefined;
   let browser: Browser | PlainBrowser | undefined;
   let proxy: LinkProxy | undefined;
@@ -38,7 +40,7 @@ export function stage(speed: number, { prepare, isPlain = false }: StageOptions 
 
   beforeAll(async () => {
     [server, browser] = await Promise.all([
-      ServerProcess.start(speed, ["--page", inject("fixture")]),
+      ServerProcess.start(speed, ["--page", inject("fixture"), ...flags]),
       isPlain ? launchPlain() : launch(),
     ]);
     if ("context" in browser) {
@@ -73,8 +75,8 @@ export function stage(speed: number, { prepare, isPlain = false }: StageOptions 
     get context() {
       return there(context);
     },
-    open: (sessionId, query = "") =>
-      openPage(there(context), `${there(proxy).pageUrl}s/${sessionId}${query}`, [LOST_LINK]),
+    open: (sessionId, query = "", expected = []) =>
+      openPage(there(context), `${there(proxy).pageUrl}s/${sessionId}${query}`, [LOST_LINK, ...expected]),
   };
 }
 

@@ -85,9 +85,14 @@ function lexer(links: Links, growing: boolean): Lexer {
 }
 
 /** Parse blocks. `source` has no carriage returns. `links` are the references known from elsewhere. */
-export const blocksOf = (source: string, links: Links, growing: boolean): Token[] => [
-  ...lexer(links, growing).lex(source),
-];
+export function blocksOf(source: string, links: Links, growing: boolean): Token[] {
+  try {
+    return [...lexer(links, growing).lex(source)];
+  } catch {
+    const text: Tokens.Text = { type: "text", raw: source, text: source, escaped: false };
+    return [{ type: "paragraph", raw: source, text: source, tokens: [text] }]; // a fault of the parser costs no word
+  }
+}
 
 /** Parse the text of one paragraph, heading or cell that grows. */
 export const inlineOf = (source: string, links: Links): Token[] => lexer(links, true).inlineTokens(source);

@@ -210,7 +210,9 @@ export class MarkdownStream {
     }
     for (const name of labelsIn(source)) {
       if (!this.#links[name]) {
-        this.#unresolved.set(name, [...(this.#unresolved.get(name) ?? []), { source, block, piece }]);
+        const waiting = this.#unresolved.get(name) ?? [];
+        waiting.push({ source, block, piece });
+        this.#unresolved.set(name, waiting);
       }
     }
   }

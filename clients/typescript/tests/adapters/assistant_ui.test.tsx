@@ -5,6 +5,7 @@ import {
   AssistantRuntimeProvider,
   ComposerPrimitive,
   MessagePrimitive,
+  QueueItemPrimitive,
   ThreadListItemPrimitive,
   ThreadListPrimitive,
   ThreadPrimitive,
@@ -128,6 +129,9 @@ function Thread({ frames }: { readonly frames?: string[] }) {
         <ComposerPrimitive.Input aria-label="say" />
         <ComposerPrimitive.Send>send</ComposerPrimitive.Send>
         <ComposerPrimitive.Cancel>stop</ComposerPrimitive.Cancel>
+        <ComposerPrimitive.Queue>
+          {() => <QueueItemPrimitive.Remove>take back</QueueItemPrimitive.Remove>}
+        </ComposerPrimitive.Queue>
       </ComposerPrimitive.Root>
     </>
   );
@@ -209,6 +213,18 @@ describe.skipIf(!hasServer)("assistant-ui over a real server", { timeout: 60_000
     const session = client.open("stops");
     const last = session.turns.get(session.messages.at(-1)?.turn_id ?? "");
     expect(last?.state).toBe("stopped");
+  });
+
+  test("what waits for its turn is shown, wherever it was typed, and can be taken back", async () => {
+    const page = open(server.device(), <Page id="queues" />);
+    const session = await server.device().session("queues", { create: true });
+    const first = await session.prompt("a long story");
+    await waitFor(() => expect(threadOf(page)).toContain("harbour"));
+    const handle = await session.prompt("and then this", { delivery: "queue" });
+    fireEvent.click(await page.findByText("take back"));
+    await expect(handle.finished(30_000)).rejects.toMatchObject({ code: "input_cancelled" });
+    await waitFor(() => expect(page.queryByText("take back")).toBeNull());
+    await first.stop();
   });
 
   test("an edited question is asked in a copy, and an answer is made again in another; nothing is lost", async () => {

@@ -26,7 +26,7 @@ export async function newChat(tab, server) {
 const WIDE = `Here is a function with a line that is far too wide for a phone, and for most columns of text as well:
 
 \`\`\`ts
-export const answer = async (question: string, options: { readonly patience: number; readonly tone: "calm" | "brisk" }): Promise<string> => think(question, options);
+export const answer = async (topic: string, options: { readonly patience: number; readonly tone: "calm" | "brisk" }): Promise<string> => think(topic, options);
 \`\`\`
 
 | one | two | three | four | five | six | seven |

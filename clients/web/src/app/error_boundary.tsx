@@ -6,7 +6,9 @@ import controls from "./controls.module.css";
 interface Props {
   readonly children: ReactNode;
   /** Another value tries again: the chat that is shown, say. */
-  readonly of?: string;
+  readonly of?: string | number;
+  /** Say only this, where a small part of the page is missing. */
+  readonly small?: string;
 }
 
 export class ErrorBoundary extends Component<Props, { readonly error: Error | undefined }> {
@@ -26,6 +28,9 @@ export class ErrorBoundary extends Component<Props, { readonly error: Error | un
     const { error } = this.state;
     if (!error) {
       return this.props.children;
+    }
+    if (this.props.small) {
+      return <p role="alert">{this.props.small}</p>;
     }
     return (
       <Blank

@@ -10,6 +10,7 @@ import { promptParts } from "./attachments.js";
 import styles from "./composer.module.css";
 import { DeliveryMenu } from "./delivery.js";
 import { useAttachments } from "./use_attachments.js";
+import { useAutosize } from "./use_autosize.js";
 
 export interface ComposerProps {
   readonly text: string;
@@ -29,6 +30,7 @@ export function Composer(props: ComposerProps) {
   const { text, onText, onSend, frameBytes, isRunning = false, isOffline = false } = props;
   const files = useAttachments(frameBytes, text);
   const [delivery, setDelivery] = useState<Delivery>("auto");
+  const field = useAutosize(text);
   const [isOver, setOver] = useState(false);
   const canSend = Boolean(text.trim()) || files.all.length > 0;
 
@@ -77,6 +79,7 @@ export function Composer(props: ComposerProps) {
         </p>
       )}
       <textarea
+        ref={field}
         id={composerId}
         className={styles.text}
         value={text}

@@ -40,11 +40,7 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
   const [text, setText] = useDraft(sessionId);
   const [editing, setEditing] = useState<string>();
   const count = info?.message_count;
-  useEffect(() => {
-    if (count !== undefined && document.visibilityState === "visible") {
-      markSeen(sessionId, count);
-    }
-  }, [sessionId, count]);
+  useSeenWhileVisible(sessionId, count);
   useConversationNews(snapshot);
   const takeText = (returned: string) => setText((now) => withReturned(now, returned));
   useRefusals(session, pending, takeText);
@@ -131,6 +127,20 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
       </div>
     </PartSurroundings>
   );
+}
+
+/** What is on the screen is seen: at once, or when the page comes back to the foreground. */
+function useSeenWhileVisible(sessionId: string, count: number | undefined): void {
+  useEffect(() => {
+    const look = () => {
+      if (count !== undefined && document.visibilityState === "visible") {
+        markSeen(sessionId, count);
+      }
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [sessionId, count]);
 }
 
 function Archived({ onRestore }: { readonly onRestore: () => void }) {

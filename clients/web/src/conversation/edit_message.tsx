@@ -4,6 +4,7 @@ import { useState } from "react";
 import controls from "../app/controls.module.css";
 import { writingCommand } from "../app/keyboard.js";
 import { draftOf, editPlace, keepDraft } from "../composer/drafts.js";
+import { useAutosize } from "../composer/use_autosize.js";
 import type { Actions } from "./actions.js";
 import styles from "./edit_message.module.css";
 import { textOf } from "./resend.js";
@@ -11,6 +12,7 @@ import { textOf } from "./resend.js";
 export function EditMessage({ message, actions }: { readonly message: Message; readonly actions: Actions }) {
   const place = editPlace(message.message_id);
   const [text, setText] = useState(() => draftOf(place) || textOf(message));
+  const field = useAutosize(text);
   const [isSending, setSending] = useState(false);
   const hasFiles = message.parts.some((part) => part.type !== "text");
   const canSend = !isSending && (Boolean(text.trim()) || hasFiles);
@@ -24,6 +26,7 @@ export function EditMessage({ message, actions }: { readonly message: Message; r
   return (
     <div className={styles.edit}>
       <textarea
+        ref={field}
         className={styles.text}
         value={text}
         dir="auto"

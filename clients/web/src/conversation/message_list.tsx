@@ -44,7 +44,17 @@ export function MessageList({ snapshot, pending, actions, editing }: MessageList
     },
     [loadEarlier],
   );
-  const { scroller, content, isFollowing, toEnd } = useStick(onScroll);
+  const { scroller, content, isFollowing, follow, toEnd } = useStick(onScroll);
+  // Virtualizer makes itself higher a frame after a message grew: a line that was just written would be seen
+  // below its place, and then jump up. It sets the same height then.
+  const last = rows.length - 1;
+  const onResize = useCallback(() => {
+    const box = content.current?.querySelector<HTMLElement>(":scope > [data-rows] > *");
+    if (box && list.current && last >= 0) {
+      box.style.height = `${list.current.getItemOffset(last) + list.current.getItemSize(last)}px`;
+      follow();
+    }
+  }, [content, follow, last]);
   useToEndOnSending(pending, toEnd);
 
   const showQuestion = () => {
@@ -57,25 +67,28 @@ export function MessageList({ snapshot, pending, actions, editing }: MessageList
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a place that scrolls must be reached by keyboard */}
       <section ref={scroller} className={styles.scroller} aria-label="Messages" tabIndex={0} data-scroller>
         <div ref={content}>
-          <Top hasEarlier={hasEarlier} isEmpty={!rows.length} isKnown={Boolean(info)} />
-          <Virtualizer
-            ref={list}
-            scrollRef={scroller}
-            startMargin={TOP_PX}
-            shift={useGrewAtStart(rows)}
-            data={rows}
-            bufferSize={600}
-          >
-            {(row) => (
-              <MessageRow
-                key={row.key}
-                row={row}
-                actions={actions}
-                isEditing={editing !== undefined && row.key === editing}
-                isLive={state === "live"}
-              />
-            )}
-          </Virtualizer>
+          <Top text={topText(snapshot, !rows.length)} />
+          <div data-rows>
+            <Virtualizer
+              ref={list}
+              scrollRef={scroller}
+              startMargin={TOP_PX}
+              shift={useGrewAtStart(rows)}
+              data={rows}
+              bufferSize={600}
+              onResize={onResize}
+            >
+              {(row) => (
+                <MessageRow
+                  key={row.key}
+                  row={row}
+                  actions={actions}
+                  isEditing={editing !== undefined && row.key === editing}
+                  isLive={state === "live"}
+                />
+              )}
+            </Virtualizer>
+          </div>
           <TurnStatus snapshot={snapshot} onShowQuestion={showQuestion} key={session.sessionId} />
         </div>
       </section>
@@ -84,23 +97,25 @@ export function MessageList({ snapshot, pending, actions, editing }: MessageList
   );
 }
 
-function Top(props: {
-  readonly hasEarlier: boolean;
-  readonly isEmpty: boolean;
-  readonly isKnown: boolean;
-}): ReactNode {
-  const { hasEarlier, isEmpty, isKnown } = props;
-  let text = "";
-  if (hasEarlier) {
-    text = "Loading earlier messages…";
-  } else if (isKnown && isEmpty) {
-    text = "Nothing was said here yet.";
-  }
+function Top({ text }: { readonly text: string }): ReactNode {
   return (
     <div className={styles.top} style={{ height: TOP_PX }}>
-      {text}
+      {text && <p key={text}>{text}</p>}
     </div>
   );
+}
+
+/** What stands above the first message. */
+function topText({ info, hasEarlier, state }: SessionSnapshot, isEmpty: boolean): string {
+  if (hasEarlier) {
+    return "Loading earlier messages…";
+  }
+  if (!info) {
+    return state === "offline"
+      ? "This chat is not on this device yet. It is shown when connected."
+      : "Loading…";
+  }
+  return isEmpty ? "Nothing was said here yet." : "";
 }
 
 /** Loads earlier messages, one page at a time; a failure is tried again at the next scroll. */

@@ -1,8 +1,9 @@
 /** A row of the list: a message in its frame, or a prompt that is on its way. */
 import { ArrowUpRight, BookText } from "lucide-react";
-import type { Message } from "midstream-client";
+import type { Message, Turn } from "midstream-client";
 import { memo } from "react";
 import { classNames } from "../app/class_names.js";
+import { ErrorBoundary } from "../app/error_boundary.js";
 import { chatPath, navigate } from "../app/route.js";
 import { MessageParts } from "../parts/message_parts.js";
 import type { Actions } from "./actions.js";
@@ -33,8 +34,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
         </div>
       )}
       {prompt && <PendingRow prompt={prompt} actions={actions} isLive={isLive} />}
-      {message && <Frame message={message} actions={actions} isEditing={isEditing} />}
-      {row.ending && <TurnEnding turn={row.ending} message={message} actions={actions} />}
+      {message && <Frame message={message} ending={row.ending} actions={actions} isEditing={isEditing} />}
       {row.summarized !== undefined && <SummaryNote session={actions.session} through={row.summarized} />}
       {row.copiedFrom && <CopiedFrom sessionId={row.copiedFrom} />}
     </div>
@@ -43,11 +43,12 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
 
 interface FrameProps {
   readonly message: Message;
+  readonly ending: Turn | undefined;
   readonly actions: Actions;
   readonly isEditing: boolean;
 }
 
-function Frame({ message, actions, isEditing }: FrameProps) {
+function Frame({ message, ending, actions, isEditing }: FrameProps) {
   const isUser = message.role === "user";
   const name = `${isUser ? "You" : "Agent"}, ${clockTime(message.created_at)}`;
   if (isEditing) {
@@ -64,8 +65,11 @@ function Frame({ message, actions, isEditing }: FrameProps) {
       data-message={message.message_id}
     >
       <div className={isUser ? styles.bubble : styles.plain} dir={isUser ? "auto" : undefined}>
-        <MessageParts message={message} session={actions.session} />
+        <ErrorBoundary small="This message could not be drawn." of={message.revision}>
+          <MessageParts message={message} session={actions.session} />
+        </ErrorBoundary>
       </div>
+      {ending && <TurnEnding turn={ending} message={message} actions={actions} />}
       {message.state !== "streaming" && <Meta message={message} actions={actions} />}
     </article>
   );

@@ -18,7 +18,7 @@ import styles from "./new_chat.module.css";
 
 /** What the demo agent understands, and any other may be asked. */
 const EXAMPLES = [
-  { text: "Tell me a long story", hint: "Streams in chapters. Write something meanwhile, or stop it" },
+  { text: "Tell me a long story", hint: "Streams in chapters; add to it, or stop it" },
   { text: "Take my order for a pizza", hint: "Asks you, and waits for your answers" },
   { text: "Roll the dice and count these words", hint: "Uses two tools before your eyes" },
   { text: "Delete something, if I approve", hint: "Does nothing until somebody allows it" },

@@ -1,12 +1,14 @@
 /** A scroll container that stays at its end while the reader is there. */
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { follows, isAtEnd, type Place } from "./stick.js";
+import { follows, type Place } from "./stick.js";
 
 export interface Stick {
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly content: RefObject<HTMLDivElement | null>;
   /** Whether the end is followed: the reader is there. */
   readonly isFollowing: boolean;
+  /** Be at the end now, if it is followed: the content has grown. */
+  follow(): void;
   /** Go to the end, and follow it again. */
   toEnd(): void;
 }
@@ -38,17 +40,13 @@ export function useStick(onScroll: (place: Place) => void): Stick {
     }
   }, [set]);
 
-  // each time anything was drawn: what grew since is not seen otherwise before the next frame
-  useLayoutEffect(() => {
+  const follow = useCallback(() => {
     const element = scroller.current;
-    if (
-      element &&
-      following.current &&
-      !isAtEnd({ ...placeOf(element), viewport: element.clientHeight + 23 })
-    ) {
+    if (element && following.current) {
       element.scrollTop = element.scrollHeight;
     }
-  });
+  }, []);
+  useLayoutEffect(follow); // what was just drawn is at its place before it is seen
 
   useEffect(() => {
     const element = scroller.current;
@@ -64,9 +62,7 @@ export function useStick(onScroll: (place: Place) => void): Stick {
       listener.current(now);
     };
     const onGrowth = () => {
-      if (following.current) {
-        element.scrollTop = element.scrollHeight;
-      }
+      follow();
       before = placeOf(element);
     };
     const sizes = new ResizeObserver(onGrowth);
@@ -77,7 +73,7 @@ export function useStick(onScroll: (place: Place) => void): Stick {
       sizes.disconnect();
       element.removeEventListener("scroll", onMove);
     };
-  }, [set]);
+  }, [set, follow]);
 
-  return { scroller, content, isFollowing, toEnd };
+  return { scroller, content, isFollowing, follow, toEnd };
 }

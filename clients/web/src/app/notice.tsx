@@ -57,14 +57,14 @@ export function Notices() {
         {spoken}
       </div>
       {notice && (
-        <div className={styles.notice} data-tone={notice.tone}>
+        <section className={styles.notice} data-tone={notice.tone} aria-label="Notice">
           {notice.tone === "ok" && <CircleCheck aria-hidden />}
           {notice.tone === "danger" && <CircleAlert aria-hidden />}
           <span className={styles.text}>{notice.text}</span>
           <button type="button" className={styles.close} onClick={dismiss} aria-label="Close this notice">
             <X aria-hidden />
           </button>
-        </div>
+        </section>
       )}
     </>
   );

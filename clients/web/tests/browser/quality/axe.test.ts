@@ -12,13 +12,17 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** What axe finds wrong, each in a line: how bad, which rule, where. */
 async function violations(page: Page): Promise<string[]> {
-  const results = await page.evaluate(async (): Promise<AxeResults> => {
+  return page.evaluate(async () => {
+    await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => undefined)));
     const { axe } = globalThis as unknown as { axe: { run(): Promise<AxeResults> } };
-    return axe.run();
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, impact, nodes }) =>
+      nodes
+        // which levels an answer's own headings have is the word of the agent
+        .filter(({ target }) => id !== "heading-order" || !document.querySelector(`article ${target}`))
+        .map((node) => `${impact} ${id}: ${node.target.join(" ")} ${node.failureSummary}`),
+    );
   });
-  return results.violations.flatMap(({ id, impact, nodes }) =>
-    nodes.map((node) => `${impact} ${id}: ${node.target.join(" ")} ${node.failureSummary}`),
-  );
 }
 
 describeInBrowser("a page that everybody can use", () => {

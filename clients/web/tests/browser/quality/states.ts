@@ -202,7 +202,7 @@ export const states: Readonly<Record<string, PageState>> = {
   confirm: {
     go: async ({ page }) => {
       await ask(page, "help");
-      await page.click("[aria-label='The agent asks before it acts']");
+      await page.click("[aria-label^='Asks first']");
       await page.click("text=The agent acts at once, without asking");
       await page.waitForSelector("dialog[open]");
     },

@@ -1,8 +1,9 @@
 /** Markdown that grows: each block is parsed once when it is finished, and only the last one while it grows. */
-import type { Links, Token, Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { Fence } from "./fence.js";
 import { lastIndex, withLeaf } from "./leaf.js";
-import { blocksOf, hasReferences, inlineOf, label, labelsIn } from "./lexing.js";
+import { blocksOf, inlineOf } from "./lexing.js";
+import { type Place, References } from "./references.js";
 import { closed } from "./unclosed.js";
 import { decided, withTableRow } from "./unfinished.js";
 
@@ -21,12 +22,6 @@ const PIECE = 2048;
 /** How much is parsed in one update: a longer text that comes at once is `behind` then. */
 const BUDGET = 131_072;
 
-interface Frozen {
-  readonly source: string;
-  readonly block: number;
-  readonly piece: number;
-}
-
 /** One text; it may grow, end, or be replaced by another. */
 export class MarkdownStream {
   /** How many characters have been given to the parser. */
@@ -38,11 +33,7 @@ export class MarkdownStream {
   /** The source before it is in finished pieces. */
   #at = 0;
   #fence: Fence | undefined;
-  #links: Links = Object.create(null) as Links;
-  /** Finished pieces that refer to labels which nothing defines so far. */
-  #unresolved = new Map<string, Frozen[]>();
-  /** Finished pieces with references that are shown as if they were defined. */
-  #trusted: Frozen[] = [];
+  #references = new References();
   /** What a continued table needs in front of its further rows. */
   #tableHead = "";
   #finished: Block[] = [];
@@ -70,9 +61,7 @@ export class MarkdownStream {
   #reset(): void {
     this.#at = 0;
     this.#fence = undefined;
-    this.#links = Object.create(null) as Links;
-    this.#unresolved = new Map();
-    this.#trusted = [];
+    this.#references = new References();
     this.#tableHead = "";
     this.#finished = [];
     this.#continued = false;
@@ -94,7 +83,7 @@ export class MarkdownStream {
       }
     }
     if (!this.#growing && !this.behind) {
-      this.#again(this.#trusted.splice(0));
+      this.#again(this.#references.settle());
     }
     return this.#shown(tail);
   }
@@ -178,13 +167,13 @@ export class MarkdownStream {
 
   #parse(source: string): Token[] {
     this.parsed += source.length;
-    return blocksOf(source, this.#links, this.#growing);
+    return blocksOf(source, this.#references.links, this.#growing);
   }
 
   #freezeAll(tokens: readonly Token[]): void {
     for (const token of tokens) {
       if (token.type === "def") {
-        this.#define(token as Tokens.Def);
+        this.#again(this.#references.define(token as Tokens.Def));
       } else if (token.type !== "space") {
         this.#freeze(token, token.raw);
       }
@@ -205,16 +194,7 @@ export class MarkdownStream {
     }
     this.#continued = false;
     this.#tableHead = "";
-    if (this.#growing && hasReferences(source)) {
-      this.#trusted.push({ source, block, piece });
-    }
-    for (const name of labelsIn(source)) {
-      if (!this.#links[name]) {
-        const waiting = this.#unresolved.get(name) ?? [];
-        waiting.push({ source, block, piece });
-        this.#unresolved.set(name, waiting);
-      }
-    }
+    this.#references.note({ source, block, piece }, this.#growing);
   }
 
   /** Finish all items of a list, or rows of a table, but the last. */
@@ -254,20 +234,9 @@ export class MarkdownStream {
     return true;
   }
 
-  /** Learn a reference, and parse the finished pieces again that wait for it. */
-  #define(token: Tokens.Def): void {
-    const name = label(token.tag);
-    if (this.#links[name]) {
-      return;
-    }
-    this.#links[name] = { href: token.href, title: token.title };
-    this.#again(this.#unresolved.get(name) ?? []);
-    this.#unresolved.delete(name);
-  }
-
   /** Parse finished pieces again: there is more known of their references. */
-  #again(frozen: readonly Frozen[]): void {
-    for (const { source, block, piece } of frozen) {
+  #again(places: readonly Place[]): void {
+    for (const { source, block, piece } of places) {
       const [token] = this.#parse(source);
       const old = this.#finished[block];
       if (token && old && token.type === old.pieces[piece]?.type) {
@@ -286,7 +255,7 @@ export class MarkdownStream {
       return leaf;
     }
     this.parsed += text.length;
-    return { ...leaf, tokens: [...boxes, ...inlineOf(text, this.#links)] };
+    return { ...leaf, tokens: [...boxes, ...inlineOf(text, this.#references.links)] };
   }
 }
 

@@ -54,10 +54,12 @@ class Person(Visitor):
             random=self._rng,
             options=Options(max_messages=self.wish.max_messages),
         )
-        limit = self.wish.limit
-        self._lists = {
-            archived: self._client.watch_sessions(limit, archived=archived) for archived in (False, True)
-        }
+        self._lists = {}
+        self._do("watches the lists", self._watch())
+
+    async def _watch(self) -> None:
+        for archived in (False, True):
+            self._lists[archived] = self._client.watch_sessions(self.wish.limit, archived=archived)
 
     def look_at_lists(self) -> None:
         """Hold its lists against the server's; nothing changes any more."""

@@ -9,8 +9,9 @@ const REASONS: Readonly<Record<string, string>> = {
   agent_lost: "The agent was lost, and nobody went on in time.",
 };
 
+/** The last error of the turn: one before it was recovered from. */
 const errorIn = (message: Message | undefined) =>
-  message?.parts.find((part) => part.type === "error" && part.scope === "turn");
+  message?.parts.filter((part) => part.type === "error" && part.scope === "turn").at(-1);
 
 /** Say why a turn ended; empty where an error part says it already. */
 export function endingText(turn: Turn, message: Message | undefined): string {
@@ -25,8 +26,9 @@ export function endingText(turn: Turn, message: Message | undefined): string {
   return why ? `This answer failed. ${why}` : "This answer failed";
 }
 
-/** Whether to offer another attempt here; an error part that can be recovered from offers it itself. */
+/** Whether to offer another attempt here; an error part that ends the message, and can be recovered from, offers it itself. */
 export function offersRetry(turn: Turn, message: Message | undefined): boolean {
   const error = errorIn(message);
-  return turn.state === "stopped" || !(error?.type === "error" && error.recoverable);
+  const offersItself = error?.type === "error" && error.recoverable && error === message?.parts.at(-1);
+  return turn.state === "stopped" || !offersItself;
 }

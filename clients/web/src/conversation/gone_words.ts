@@ -12,7 +12,7 @@ export function goneWords(error: MidstreamError): GoneWords {
   if (error.code === "not_found") {
     return {
       title: "There is no such chat",
-      text: "It was deleted, it is somebody else's, or the address is not whole.",
+      text: "It was deleted, it is somebody else's, or a part of its address is missing.",
       canReopen: true,
     };
   }

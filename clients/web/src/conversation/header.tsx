@@ -16,6 +16,7 @@ import type { SessionSnapshot } from "midstream-client/react";
 import { useClient } from "midstream-client/react";
 import { useState } from "react";
 import controls from "../app/controls.module.css";
+import { freshTitle } from "../app/fresh.js";
 import { Menu } from "../app/menu.js";
 import * as act from "../app/session_actions.js";
 import { useShell } from "../app/shell.js";
@@ -41,7 +42,7 @@ export function Header({ snapshot }: { readonly snapshot: SessionSnapshot }) {
   const { info, session } = snapshot;
   const client = useClient();
   const [isRenaming, setRenaming] = useState(false);
-  const title = info ? titleFor(info) : "";
+  const title = info ? titleFor(info) : (freshTitle(session.sessionId) ?? "");
   return (
     <header className={styles.header}>
       <ListButton />

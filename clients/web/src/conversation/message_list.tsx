@@ -56,6 +56,13 @@ export function MessageList({ snapshot, pending, actions, editing }: MessageList
     }
   }, [content, follow, last]);
   useToEndOnSending(pending, toEnd);
+  const first = rows[0]?.key;
+  useEffect(() => {
+    // what is loaded may not fill the place above: then there is nothing to scroll by
+    if (first !== undefined && scroller.current && scroller.current.scrollTop < EARLY_PX) {
+      loadEarlier();
+    }
+  }, [first, loadEarlier, scroller]);
 
   const showQuestion = () => {
     const [asked] = snapshot.interactions;

@@ -25,7 +25,7 @@ export function TurnEnding({ turn, message, actions }: TurnEndingProps) {
       {canRetry && (
         <button type="button" className={styles.retry} onClick={() => actions.retry(turn.turn_id)}>
           <RotateCcw aria-hidden />
-          Try again
+          Retry
         </button>
       )}
     </div>

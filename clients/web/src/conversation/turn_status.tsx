@@ -54,7 +54,8 @@ function describe(
   status: () => ReturnType<typeof statusOf>,
 ): Words | undefined {
   if (state === "offline" || state === "connecting") {
-    const hint = "The agent goes on at the server. What it writes is shown here when the page is connected.";
+    const hint =
+      "The agent does not need this page to go on. What it writes is shown when the page is connected again.";
     return {
       text: turn.phase === "waiting-user" ? "It waited for your answer" : "The agent was answering",
       hint,

@@ -93,7 +93,7 @@ describeInBrowser("an answer that streams into two pages", () => {
     for (const page of [first, second]) {
       await page.getByText(/^Stopped/).waitFor();
       await untilQuiet(page);
-      await page.getByRole("button", { name: "Try again" }).waitFor();
+      await page.getByRole("button", { name: "Retry" }).waitFor();
     }
     await expectSame(first, second);
   });

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from midstream.server.connections.effects import WatchBegins, WatchEnds
-from midstream.server.sessions.bulletin import INCOMPLETE
+from midstream.server.sessions.bulletin import incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +43,13 @@ class Watcher:
 
     def cut(self) -> None:
         """Say that something was left out, at once or when there is room and an answer to say it behind."""
-        self.is_owed = not self.is_live or not self._put(INCOMPLETE)
+        self.is_owed = not self.is_live or not self._put(incomplete())
         self.is_live = False
 
     def on_room(self) -> None:
         """Say what is owed; everything that waited has been sent."""
         if self.is_owed:
-            self.is_owed = not self._put(INCOMPLETE)
+            self.is_owed = not self._put(incomplete())
 
     def _put(self, bulletin: Bulletin) -> bool:
         outbox = self._outbox

@@ -41,8 +41,9 @@ class Bulletin:
         return made
 
 
-INCOMPLETE: Final = Bulletin(SessionsChanged(ListChanges(incomplete=True)))
-"""The end of a watch: something was left out."""
+def incomplete() -> Bulletin:
+    """Return the end of a watch: something was left out."""
+    return Bulletin(SessionsChanged(ListChanges(incomplete=True)))
 
 
 def bulletins(items: Iterable[Item], *, frame_bytes: int = FRAME_BYTES) -> list[Bulletin]:

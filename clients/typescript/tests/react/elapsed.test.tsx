@@ -20,15 +20,27 @@ function Silence() {
   return <p>{elapsed ? Object.values(elapsed).join(" ") : "quiet"}</p>;
 }
 
-/** A turn that waits for the model since 101,000 by the server's clock, which wrote last at 102,000. */
-async function shownSilence(welcome: object) {
+/**
+ * A turn that waits for the model since 101,000 by the server's clock, which wrote last at 102,000. The
+ * client is welcomed at 103,000, where `isEarly` before there are components.
+ */
+async function shownSilence(isEarly: boolean) {
   const stage = new Stage();
-  const shown = show(stage.client(), <Silence />);
-  await happens(settle);
-  await happens(() => {
+  const client = stage.client();
+  const welcome = () => {
     stage.socket.open();
-    stage.socket.say("welcome", { heartbeat_ms: 15_000, limits: {}, ...welcome });
-  });
+    stage.socket.say("welcome", { heartbeat_ms: 15_000, limits: {}, time: 103_000 });
+  };
+  if (isEarly) {
+    client.connect();
+    await settle();
+    welcome();
+  }
+  const shown = show(client, <Silence />);
+  await happens(settle);
+  if (!isEarly) {
+    await happens(welcome);
+  }
   const turn = {
     turn_id: "t",
     revision: 5,
@@ -47,7 +59,7 @@ async function shownSilence(welcome: object) {
 }
 
 test("what a turn does, and since when, is told by the server's clock each second, until it ends", async () => {
-  const { container, socket, turn, session } = await shownSilence({ time: 103_000 });
+  const { container, socket, turn, session } = await shownSilence(false);
   expect(container.textContent).toBe("waiting-model 2000 1000 3000");
   act(() => vi.advanceTimersByTime(1000));
   expect(container.textContent).toBe("waiting-model 3000 2000 4000");
@@ -60,6 +72,6 @@ test("what a turn does, and since when, is told by the server's clock each secon
 });
 
 test("where the server's clock is not known, no time that it gave is in the future", async () => {
-  const { container } = await shownSilence({});
+  const { container } = await shownSilence(true);
   expect(container.textContent).toBe("waiting-model 1000 0 2000");
 });

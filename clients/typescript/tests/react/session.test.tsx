@@ -40,7 +40,9 @@ test("what comes is shown with the next frame, and not before", async () => {
   expect(container.textContent).toBe("Hello");
 });
 
-test("however much comes, there is one look and one render for a frame, and the work grows with the text", async () => {
+test("however much comes, there is one look and one render for a frame, and the work grows with the text", {
+  timeout: 60_000,
+}, async () => {
   const { client, session, socket } = await liveStage();
   const renders = vi.fn();
   const { container } = show(client, <Texts seen={renders} />);

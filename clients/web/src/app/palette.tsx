@@ -53,10 +53,11 @@ export function Palette({ route, onClose }: { readonly route: Route; readonly on
         <Command.Input className={styles.input} placeholder="Go to a chat, or do something" autoFocus />
         <Command.List className={styles.list} label="Results">
           <Command.Empty className={styles.empty}>Nothing is called that.</Command.Empty>
+          {/* first what Enter may do at once */}
+          <Group name="Page" entries={PAGE} onRun={run} />
           {route.kind === "chat" && (
             <Group name="This chat" entries={chatEntries(client, route.sessionId)} onRun={run} />
           )}
-          <Group name="Page" entries={PAGE} onRun={run} />
           <Command.Group heading="Chats">
             {sessions.map((session) => (
               <Command.Item

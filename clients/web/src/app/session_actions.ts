@@ -35,7 +35,7 @@ export async function archive(client: Client, sessionId: string, archived: boole
     withSession(client, sessionId, (session) => session.archive(archived)),
   );
   if (info) {
-    notify({ text: archived ? "Archived. You find it under Archived." : "Restored.", tone: "ok" });
+    notify({ text: archived ? "Moved to Archived." : "Restored.", tone: "ok" });
   }
 }
 

@@ -7,6 +7,7 @@ import { useSurroundings } from "./surroundings.js";
 /** A failure that stays in the conversation, with another try where that may help. */
 export function ErrorView({ part, message }: { readonly part: ErrorPart; readonly message: Message }) {
   const { onRetry } = useSurroundings();
+  const isEnd = message.parts.at(-1)?.part_id === part.part_id; // what goes on has recovered
   return (
     <div className={styles.error}>
       <CircleAlert className={styles.icon} aria-hidden />
@@ -17,7 +18,7 @@ export function ErrorView({ part, message }: { readonly part: ErrorPart; readonl
         </p>
         <p className={styles.code}>{part.code}</p>
       </div>
-      {part.recoverable && onRetry ? (
+      {part.recoverable && isEnd && onRetry ? (
         <button type="button" className={controls.quiet} onClick={() => onRetry(message)}>
           <RotateCcw aria-hidden />
           Retry

@@ -33,7 +33,8 @@ describeInBrowser("a page that everybody can use", () => {
   afterAll(() => browser?.close());
 
   describe.each(SIZE_NAMES)("on a %s", (size) => {
-    test.each(Object.keys(states))("axe finds nothing, and the console is silent: %s", async (name) => {
+    const names = Object.keys(states).filter((name) => states[name]?.sizes?.includes(size) ?? true);
+    test.each(names)("axe finds nothing, and the console is silent: %s", async (name) => {
       const state = states[name];
       const found: Record<string, string[]> = {};
       const complaints = await visit(

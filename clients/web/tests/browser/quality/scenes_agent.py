@@ -42,6 +42,26 @@ That is all. There are *two* cases:
 2. The book was replaced: the boat gets a new copy, and
 """
 
+WIDE = """\
+A line of code that is far too wide for a phone, and for most columns of text as well:
+
+```ts
+export const answer = async (asker: string, options: { readonly patience: number; readonly tone: "calm" | "brisk" }): Promise<string> => think(asker, options);
+```
+
+| one | two | three | four | five | six | seven |
+|---|---|---|---|---|---|---|
+| a rather wide cell | 2 | 3 | 4 | 5 | a rather wide cell | 7 |
+
+And https://example.org/an/address/that/has/no/place/to/break/and/goes/on/and/on/until/the/end/of/the/line.
+"""  # noqa: E501 - that is what it is for
+
+PICTURE = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='640' height='360'%3E"
+    "%3Crect width='640' height='360' fill='%230f6b5c'/%3E"
+    "%3Ccircle cx='320' cy='180' r='96' fill='%23fbfaf8'/%3E%3C/svg%3E"
+)
+
 BLOCK = """\
 ### Part {number}
 
@@ -110,6 +130,16 @@ async def working(turn: Turn, _: str) -> None:
         await _stand_still()
 
 
+async def reading(turn: Turn, _: str) -> None:
+    """Answer with what is wider than any column, and with files."""
+    async with turn.step() as step:
+        async with step.text() as text:
+            await text.append(WIDE)
+        await step.file(PICTURE, "image/svg+xml", filename="harbour.svg")
+        await step.file("data:text/plain,214", "text/plain", filename="log.txt")
+        await step.source_url("https://example.org/harbour", title="The harbour's own page")
+
+
 async def flood(turn: Turn, rest: str) -> None:
     """Stream so many tokens of Markdown: `flood COUNT RATE`, RATE in tokens a second, 0 without pauses."""
     count, rate = (int(number) for number in rest.split())
@@ -137,5 +167,6 @@ SCENES: dict[str, Callable[[Turn, str], Awaitable[None]]] = {
     "thinking": thinking,
     "writing": writing,
     "working": working,
+    "reading": reading,
     "flood": flood,
 }

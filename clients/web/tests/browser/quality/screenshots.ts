@@ -31,7 +31,7 @@ async function shoot(page: Page, folder: string, name: string, size: Size): Prom
 async function shootState(browser: Browser, built: string, folder: string, name: string): Promise<string[]> {
   const state = states[name] as PageState;
   const wrong: string[] = [];
-  for (const size of SIZE_NAMES) {
+  for (const size of state.sizes ?? SIZE_NAMES) {
     const complaints = await visit({ browser, built, size, flags: state.flags ?? [] }, async (visit) => {
       await state.go(visit).catch((error: Error) => wrong.push(`${name}, ${size}: ${error.message}`));
       await shoot(visit.page, folder, name, size);
@@ -49,7 +49,9 @@ function contactSheet(names: readonly string[]): string {
     return `<a href="${file}"><img src="${file}" alt="${name}, ${size}, ${theme}" width="${width}" height="${height}" loading="lazy"></a>`;
   };
   const rows = names.map((name) => {
-    const pictures = SIZE_NAMES.flatMap((size) => THEMES.map((theme) => picture(name, size, theme)));
+    const pictures = (states[name]?.sizes ?? SIZE_NAMES).flatMap((size) =>
+      THEMES.map((theme) => picture(name, size, theme)),
+    );
     return `<section><h2>${name}</h2><div>${pictures.join("")}</div></section>`;
   });
   return `<!doctype html>

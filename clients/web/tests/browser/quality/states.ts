@@ -1,6 +1,6 @@
 /** The main states of the page, and how a reader gets there. They are looked at by tests, and in pictures. */
 import type { Page } from "playwright-core";
-import type { Visit } from "./house.js";
+import type { Size, Visit } from "./house.js";
 
 const COMPOSER = "#composer-text";
 const ANSWERED = "article[aria-label^=Agent]";
@@ -11,6 +11,8 @@ const MENU = "[aria-label='What to do with this chat']";
 export interface PageState {
   /** Bring the page from a new chat into the state, and wait until it stands still. */
   go(visit: Visit): Promise<void>;
+  /** On which screens there is such a state; else on all. */
+  readonly sizes?: readonly Size[];
   /** More of the server's flags. */
   readonly flags?: readonly string[];
 }
@@ -46,15 +48,7 @@ async function newChat({ page, url }: Visit): Promise<void> {
   await page.waitForSelector(COMPOSER);
 }
 
-const WIDE = `Here is a line of code that is far too wide for a phone, and for most columns of text as well:
-
-\`\`\`ts
-export const answer = async (asker: string, options: { readonly patience: number; readonly tone: "calm" | "brisk" }): Promise<string> => think(asker, options);
-\`\`\`
-
-| one | two | three | four | five | six | seven |
-|---|---|---|---|---|---|---|
-| a rather long cell | 2 | 3 | 4 | 5 | a rather long cell | 7 |`;
+const WIDE_PROMPT = "reading of a line of code that is far too wide, and of a picture";
 
 /** Chats that are answered, that ask, that run, and that were read or not. */
 async function fillList(visit: Visit): Promise<void> {
@@ -89,7 +83,8 @@ export const states: Readonly<Record<string, PageState>> = {
   reasoning: {
     go: async ({ page }) => {
       await say(page, "thinking about boats, please");
-      await page.waitForSelector("text=Thinking");
+      await page.click("text=Thinking");
+      await page.waitForSelector("text=would have to");
     },
   },
   tools: {
@@ -103,7 +98,7 @@ export const states: Readonly<Record<string, PageState>> = {
   },
   wide: {
     go: async ({ page }) => {
-      await ask(page, WIDE);
+      await ask(page, WIDE_PROMPT);
       await ask(page, "أهلا وسهلا بكم في هذه الصفحة 👋🏽 and some English within it");
     },
   },
@@ -188,14 +183,10 @@ export const states: Readonly<Record<string, PageState>> = {
     },
   },
   palette: {
-    go: async ({ page, isPhone }) => {
+    sizes: ["desktop"],
+    go: async ({ page }) => {
       await ask(page, "help");
-      if (isPhone) {
-        await page.click(OPEN_LIST);
-        await page.click("dialog [aria-label=Commands]");
-      } else {
-        await page.keyboard.press("Control+k");
-      }
+      await page.keyboard.press("Control+k");
       await page.waitForSelector("[cmdk-item]");
     },
   },

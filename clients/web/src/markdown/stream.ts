@@ -16,7 +16,7 @@ export interface Block {
 }
 
 /** How much is parsed at once, at most: what is longer is cut at the end of a line. */
-const WINDOW = 32_768;
+const WINDOW = 16_384;
 /** A list or table that is longer is finished in pieces. */
 const PIECE = 2048;
 /** How much is parsed in one update: a longer text that comes at once is `behind` then. */

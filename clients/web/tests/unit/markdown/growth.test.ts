@@ -1,8 +1,10 @@
 /** What was shown of a growing text stays where it is. */
 import { readdirSync, readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { MarkdownStream } from "../../../src/markdown/stream.js";
 import { growth, visible } from "./visible.js";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const FOLDER = new URL("./answers/", import.meta.url);
 const ANSWERS = readdirSync(FOLDER).map(
@@ -23,29 +25,21 @@ function missing(text: string, whole: string): string {
 
 const shown = (stream: MarkdownStream, text: string) => visible(stream.update(text, false)).join("\n");
 
-test.each(ANSWERS)(
-  "the text of %s only ever grows, character by character",
-  (_, source) => {
-    let before = "";
-    for (const blocks of growth(new MarkdownStream(), source)) {
-      const now = blocks.join("\n").trimEnd();
-      expect(now.slice(0, before.length)).toBe(before);
-      before = now;
-    }
-  },
-  60_000,
-);
+test.each(ANSWERS)("the text of %s only ever grows, character by character", (_, source) => {
+  let before = "";
+  for (const blocks of growth(new MarkdownStream(), source)) {
+    const now = blocks.join("\n").trimEnd();
+    expect(now.slice(0, before.length)).toBe(before);
+    before = now;
+  }
+});
 
-test.each(ANSWERS)(
-  "%s grown in any steps is the same as given whole",
-  (_, source) => {
-    const whole = shown(new MarkdownStream(), source);
-    for (const step of [7, 64, 1000]) {
-      expect([...growth(new MarkdownStream(), source, step)].at(-1)?.join("\n")).toBe(whole);
-    }
-  },
-  60_000,
-);
+test.each(ANSWERS)("%s grown in any steps is the same as given whole", (_, source) => {
+  const whole = shown(new MarkdownStream(), source);
+  for (const step of [7, 64, 1000]) {
+    expect([...growth(new MarkdownStream(), source, step)].at(-1)?.join("\n")).toBe(whole);
+  }
+});
 
 test.each(ANSWERS)(
   "every beginning of %s that ends there loses nothing of what grew before it",

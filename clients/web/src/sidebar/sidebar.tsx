@@ -1,5 +1,5 @@
 /** The list of chats, and what leads elsewhere. */
-import { Archive, ArrowLeft, Command, Monitor, Moon, Search, SquarePen, Sun, X } from "lucide-react";
+import { Archive, ArrowLeft, Monitor, Moon, Search, SquarePen, Sun, X } from "lucide-react";
 import { type UIEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
 import controls from "../app/controls.module.css";
 import { commandKey } from "../app/keyboard.js";
@@ -44,7 +44,6 @@ export function Sidebar({ route, onGo }: SidebarProps) {
             aria-label={`Commands, ${commandKey()}K`}
             title="Commands"
           >
-            <Command aria-hidden />
             <kbd>{commandKey()}K</kbd>
           </button>
         )}

@@ -129,6 +129,7 @@ async def test_a_fork_of_a_streaming_session_has_all_that_was_said_and_nothing_o
         await text.append("ence")
         await text.done()
         asking.cancel()
+        await asyncio.wait({asking})  # which takes the question back
         original = (await house.equal(recorder))[1].parts[0]
         assert isinstance(original, TextPart)
         assert original.text == "half a sentence"

@@ -62,10 +62,12 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
 
 /** The palette is loaded when it is first asked for. Where that fails the page goes on, and tries again when asked. */
 function usePalette() {
+  const known = useRef<typeof Palette>(undefined);
   const [OpenPalette, setPalette] = useState<typeof Palette>();
   const openPalette = useCallback(async () => {
-    const loaded = await attempt("open the commands", () => import("./palette.js"));
-    setPalette(() => loaded?.Palette);
+    // at once where it is known: what is typed after the key is meant for it
+    known.current ??= (await attempt("open the commands", () => import("./palette.js")))?.Palette;
+    setPalette(() => known.current);
   }, []);
   const closePalette = useCallback(() => setPalette(undefined), []);
   return { OpenPalette, openPalette, closePalette };

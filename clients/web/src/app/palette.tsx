@@ -34,6 +34,7 @@ export function Palette({ route, onClose }: { readonly route: Route; readonly on
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    dialog?.querySelector("input")?.focus(); // a dialog gives the focus to its first element, which is a frame
     return () => dialog?.close();
   }, []);
   const run = (entry: () => void) => {

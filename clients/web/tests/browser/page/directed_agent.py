@@ -118,8 +118,10 @@ class _Actor:
                 await call.run()
             case "completed":
                 await call.complete(order["output"])
+                self._call = None
             case _:
                 await call.fail(cast("str", order["error"]))
+                self._call = None
         return None
 
     async def approval(self, order: Order) -> Value:

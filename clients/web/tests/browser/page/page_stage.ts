@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { ServerProcess } from "../../../../typescript/tests/end_to_end/server.js";
-import { launch } from "../chromium.js";
+import { launch, launchPlain, type PlainBrowser } from "../chromium.js";
 import { LOST_LINK, openPage } from "../pages.js";
 import { LinkProxy } from "../proxy.js";
 import { AGENT, type DirectedTurn, Director } from "./director.js";
@@ -25,11 +25,20 @@ export interface PageStage {
   answer(page: Page, prompt: string, text: string): Promise<void>;
 }
 
-/** Set the stage for a suite. `flags` are more of `midstream serve`. */
-export function pageStage(flags: readonly string[] = []): PageStage {
+export interface PageStageOptions {
+  /** More of `midstream serve`. */
+  readonly flags?: readonly string[];
+  /** Run in the first person's browser before its pages. */
+  readonly prepare?: (context: BrowserContext) => Promise<void>;
+  /** A browser with one user, whose pages can be hidden and frozen; other devices are other origins there. */
+  readonly isPlain?: boolean;
+}
+
+/** Set the stage for a suite. */
+export function pageStage({ flags = [], prepare, isPlain = false }: PageStageOptions = {}): PageStage {
   let director: Director | undefined;
   let server: ServerProcess | undefined;
-  let browser: Browser | undefined;
+  let browser: Browser | PlainBrowser | undefined;
   let proxy: LinkProxy | undefined;
   let context: BrowserContext | undefined;
   const elsewhere: BrowserContext[] = [];
@@ -37,14 +46,24 @@ export function pageStage(flags: readonly string[] = []): PageStage {
   beforeAll(async () => {
     director = await Director.start();
     const given = ["--page", inject("page"), "--agent", AGENT, ...flags];
-    [server, browser] = await Promise.all([ServerProcess.start(0, given, director.environment), launch()]);
+    [server, browser] = await Promise.all([
+      ServerProcess.start(0, given, director.environment),
+      isPlain ? launchPlain() : launch(),
+    ]);
+    if ("context" in browser) {
+      context = browser.context;
+      await prepare?.(context);
+    }
   });
   beforeEach(async () => {
     proxy = await LinkProxy.start(there(server).port);
-    context = await there(browser).newContext();
+    if (browser && "newContext" in browser) {
+      context = await browser.newContext();
+      await prepare?.(context);
+    }
   });
   afterEach(async () => {
-    await Promise.all([context, ...elsewhere.splice(0)].map((one) => one?.close()));
+    await Promise.all([isPlain ? undefined : context, ...elsewhere.splice(0)].map((one) => one?.close()));
     await proxy?.close();
   });
   afterAll(async () => {
@@ -72,8 +91,10 @@ export function pageStage(flags: readonly string[] = []): PageStage {
     },
     open: (path = "/") => openReady(there(context), address(there(proxy).pageUrl, path)),
     openElsewhere: async (path = "/", options = {}) => {
-      const other = await there(browser).newContext(options);
-      elsewhere.push(other);
+      const other = browser && "newContext" in browser ? await browser.newContext(options) : there(context);
+      if (other !== context) {
+        elsewhere.push(other);
+      }
       return openReady(other, address(there(server).pageUrl, path));
     },
     begin,

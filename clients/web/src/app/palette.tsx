@@ -13,9 +13,10 @@ import {
 } from "lucide-react";
 import type { Client } from "midstream-client";
 import { useClient } from "midstream-client/react";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect } from "react";
 import { plain, titleFor } from "../sidebar/groups.js";
 import { useSessionList } from "../sidebar/use_session_list.js";
+import { useModal } from "./modal.js";
 import styles from "./palette.module.css";
 import { chatPath, navigate, type Route } from "./route.js";
 import * as act from "./session_actions.js";
@@ -30,13 +31,10 @@ interface Entry {
 export function Palette({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
   const client = useClient();
   const { sessions } = useSessionList();
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal();
   useEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    dialog?.querySelector("input")?.focus(); // a dialog gives the focus to its first element, which is a frame
-    return () => dialog?.close();
-  }, []);
+    ref.current?.querySelector("input")?.focus(); // a dialog gives the focus to its first element, which is a frame
+  }, [ref]);
   const run = (entry: () => void) => {
     onClose();
     entry();

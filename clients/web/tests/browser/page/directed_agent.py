@@ -4,8 +4,6 @@ Each turn connects to the test at the port ``MIDSTREAM_DIRECTOR``, says which tu
 line of JSON asks for. A line comes back when it is done, so a test waits for what happens, never for time.
 """
 
-# ruff: noqa: INP001  # a server imports it by its name alone
-
 from __future__ import annotations
 
 import asyncio

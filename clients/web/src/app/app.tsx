@@ -10,6 +10,7 @@ import { ErrorBoundary } from "./error_boundary.js";
 import { attempt } from "./errors.js";
 import { pageCommand, takesText } from "./keyboard.js";
 import { PHONE, useMedia } from "./media.js";
+import { useModal } from "./modal.js";
 import { Notices } from "./notice.js";
 import type { Palette } from "./palette.js";
 import "./palette.module.css"; // with the page: a style that once failed to load is not asked for again
@@ -75,12 +76,7 @@ function usePalette() {
 
 /** The list of chats on a phone: a sheet from the left. */
 function ListSheet({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
+  const ref = useModal();
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the sheet; Esc does the same
     <dialog

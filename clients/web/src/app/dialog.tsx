@@ -1,8 +1,9 @@
 /** Questions that must be answered before something is done, in the browser's own modal dialog. */
-import { type ReactNode, useEffect, useId, useRef, useSyncExternalStore } from "react";
+import { type ReactNode, useId, useSyncExternalStore } from "react";
 import { classNames } from "./class_names.js";
 import controls from "./controls.module.css";
 import styles from "./dialog.module.css";
+import { useModal } from "./modal.js";
 
 export interface ConfirmQuestion {
   readonly title: string;
@@ -76,13 +77,8 @@ export function Dialog(props: {
   readonly onClose: () => void;
   readonly children: ReactNode;
 }) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal();
   const titleId = useId();
-  useEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the dialog; Esc does the same
     <dialog

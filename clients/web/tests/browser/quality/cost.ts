@@ -78,7 +78,11 @@ export async function countReact(page: Page): Promise<void> {
 /** Begin to watch a page. */
 async function begin(page: Page): Promise<void> {
   await page.evaluate(() => {
+    const isWatched = notes.frames.length > 0;
     Object.assign(notes, { longTasks: [], frames: [], commits: 0, renders: 0, spoken: [] });
+    if (isWatched) {
+      return;
+    }
     new PerformanceObserver((list) => {
       notes.longTasks.push(...list.getEntries().map(({ duration }) => Math.round(duration)));
     }).observe({ type: "longtask" });

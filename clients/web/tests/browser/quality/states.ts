@@ -83,7 +83,7 @@ export const states: Readonly<Record<string, PageState>> = {
   reasoning: {
     go: async ({ page }) => {
       await say(page, "thinking about boats, please");
-      await page.click("text=Thinking");
+      await page.click("article button:has-text('Thinking')");
       await page.waitForSelector("text=would have to");
     },
   },

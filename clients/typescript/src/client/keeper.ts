@@ -35,6 +35,8 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     const replicaKey = `replica ${key}${includeInternal ? " internal" : ""}`;
     const promptKey = `prompt ${key} `;
     let kept: string | undefined;
+    // the place of the last prompt: those of one millisecond, or of a clock that was put back, stay in order
+    let latest = 0;
     // one after the other: a slow write must not come after a later one
     let last: Promise<unknown> = Promise.resolve();
     const attempt = <T>(work: () => Promise<T>): Promise<T | undefined> => {
@@ -48,11 +50,15 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
     const keeper: Keeper = {
       async load(): Promise<Kept> {
         const replica = await attempt(async () => readKept(await map.read(replicaKey)));
-        const prompts = (await attempt(() => map.readAll(promptKey))) as KeptPrompt[] | undefined;
-        const inOrder = (prompts ?? []).sort((a, b) => a.at - b.at).map(({ prompt }) => prompt);
-        return { ...(replica && { replica }), prompts: inOrder };
+        const all = (await attempt(() => map.readAll(promptKey))) ?? [];
+        const prompts = all.filter((one): one is KeptPrompt => isPrompt(one, sessionId, onTrouble));
+        prompts.sort((a, b) => a.at - b.at);
+        latest = Math.max(latest, prompts.at(-1)?.at ?? 0);
+        return { ...(replica && { replica }), prompts: prompts.map(({ prompt }) => prompt) };
       },
-      async keepPrompt(prompt, at) {
+      async keepPrompt(prompt, wallMs) {
+        const at = Math.max(wallMs, latest + 1);
+        latest = at;
         await attempt(() => map.write(promptKey + prompt.message_id, { prompt, at } satisfies KeptPrompt));
       },
       dropPrompt(messageId) {
@@ -60,9 +66,9 @@ export const keepIn = (map: TextMap, place = ""): Store => ({
       },
       keepReplica(given) {
         const replica = saved(given, KEPT_MESSAGES);
-        const place = replica && JSON.stringify([replica.cursor, replica.from_sequence]);
-        if (replica && place !== kept) {
-          kept = place;
+        const state = replica && JSON.stringify([replica.cursor, replica.from_sequence]);
+        if (replica && state !== kept) {
+          kept = state;
           void attempt(() => map.write(replicaKey, { form: FORM, replica } satisfies KeptReplica));
         }
       },
@@ -108,7 +114,21 @@ function readKept(kept: unknown): SavedReplica | undefined {
     "cursor:map session:Session turns:Turn[] messages:Message[] from_sequence:count~ has_more:flag",
     replica,
   );
+  checkMap("epoch version:count durable:count", replica?.cursor); // the server would refuse another, for ever
   return replica;
+}
+
+/** Whether this is a prompt of the session; one that was damaged is passed over, and stops nothing. */
+function isPrompt(kept: unknown, sessionId: string, onTrouble: (error: unknown) => void): kept is KeptPrompt {
+  try {
+    checkMap("prompt:map at:count", kept);
+    const { prompt } = kept as KeptPrompt;
+    checkMap("session_id message_id parts:map[] delivery", prompt);
+    return prompt.session_id === sessionId;
+  } catch (error) {
+    onTrouble(error);
+    return false;
+  }
 }
 
 /** A map that lives as long as the program: for tests. */

@@ -76,6 +76,28 @@ test("a prompt that is written before the store was read does not overtake those
   expect(session.pending.map(({ message_id }) => message_id)).toEqual([kept.messageId, handle.messageId]);
 });
 
+test("prompts of one millisecond, and of a clock that was put back, keep their order over reloads", async () => {
+  const map = indexedDbMap("order"); // gives them in the order of their keys, which is none
+  let wallMs = 1_700_000_000_000;
+  const written = Array.from({ length: 12 }, (_, index) => `prompt ${index}`);
+  const texts: string[][] = [];
+  for (const half of [written.slice(0, 6), written.slice(6)]) {
+    const keeper = keepIn(map).keeper("s", false, () => undefined);
+    expect((await keeper.load()).prompts.length).toBe(texts.length * 6);
+    for (const [index, text] of half.entries()) {
+      const message_id = `${(index * 7 + 3) % 11} ${text}`;
+      const parts = [{ type: "text", text }] as const;
+      await keeper.keepPrompt({ session_id: "s", message_id, parts, delivery: "auto" }, wallMs);
+    }
+    texts.push(half);
+    wallMs -= 3_600_000;
+  }
+  const { prompts } = await keepIn(map)
+    .keeper("s", false, () => undefined)
+    .load();
+  expect(prompts.map(({ parts: [part] }) => part?.type === "text" && part.text)).toEqual(written);
+});
+
 test("a page that may be ended stores what it has", async () => {
   const map = memoryMap();
   const { stage, socket } = await liveStage({ store: keepIn(map) });
@@ -130,6 +152,8 @@ test("what was kept in another form, or was damaged, is not shown", async () => 
   for (const damaged of [
     { ...kept, form: 0 },
     { ...kept, replica: { ...kept?.replica, messages: 7 } },
+    { ...kept, replica: { ...kept?.replica, cursor: { epoch: "e1", version: -1, durable: 0 } } },
+    { ...kept, replica: { ...kept?.replica, cursor: {} } },
     "?",
   ]) {
     await map.write(key, damaged);
@@ -139,6 +163,22 @@ test("what was kept in another form, or was damaged, is not shown", async () => 
   }
   await map.write(key, kept);
   expect((await reloaded(map)).session.messages.length).toBe(1);
+});
+
+test("a kept prompt that was damaged stops nothing, and those beside it are sent", async () => {
+  const map = memoryMap();
+  const first = new Stage().client({ store: keepIn(map) });
+  const good = await first.open("s").prompt("good");
+  first.close();
+  const elsewhere = { session_id: "other", message_id: "m", parts: [], delivery: "auto" };
+  for (const [index, damaged] of [null, "?", {}, { at: 1 }, { prompt: elsewhere, at: 1 }].entries()) {
+    await map.write(`prompt ["","s"] ${index}`, damaged);
+  }
+  const { stage, client, session } = await reloaded(map);
+  expect(session.pending.map(({ message_id }) => message_id)).toEqual([good.messageId]);
+  stage.socket.welcome();
+  expect(stage.socket.call("subscribe").params.session_id).toBe("s");
+  expect(client.state).toBe("live");
 });
 
 test("more prompts than may wait are all sent, if they were kept", async () => {

@@ -1,4 +1,18 @@
-/** Where the tests of the chat page play: the real page of a real server, people's browsers, and a bad line. */
+/**
+ * Where the tests of the chat page play: the real page of a real server, people's browsers, and a bad line.
+ *
+ * What similar pages get wrong, and where it is tested here:
+ * - a resumed stream draws the old answers again; a growing text flickers; a tab that began nothing misses the
+ *   turns that follow: streaming
+ * - a second tab waits for an answer that was given in the first: asking
+ * - leaving a chat or the page stops its turn; one chat shows the text of another: switching
+ * - a prompt is lost or doubled, a queued one vanishes, a cleared history comes back, a part of the page that
+ *   could not be loaded ends all of it: returning
+ * - an unlocked phone says that it is connected, and is frozen: waking
+ * - a long answer is parsed again with each word, a long chat is drawn whole: long
+ * - what a model wrote runs: safety
+ * An expired token that is used again is tested where tokens are: in the client's tests of its connection.
+ */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { ServerProcess } from "../../../../typescript/tests/end_to_end/server.js";

@@ -5,9 +5,17 @@ import styles from "./error.module.css";
 import { useSurroundings } from "./surroundings.js";
 
 /** A failure that stays in the conversation, with another try where that may help. */
-export function ErrorView({ part, message }: { readonly part: ErrorPart; readonly message: Message }) {
+export function ErrorView({
+  part,
+  message,
+  isEnd,
+}: {
+  readonly part: ErrorPart;
+  readonly message: Message;
+  /** Whether it ends the message: what goes on has recovered. */
+  readonly isEnd: boolean;
+}) {
   const { onRetry } = useSurroundings();
-  const isEnd = message.parts.at(-1)?.part_id === part.part_id; // what goes on has recovered
   return (
     <div className={styles.error}>
       <CircleAlert className={styles.icon} aria-hidden />

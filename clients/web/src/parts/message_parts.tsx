@@ -28,15 +28,14 @@ export function MessageParts({
   readonly message: Message;
   readonly session: PartSession;
 }) {
-  const last = message.parts.at(-1);
   return (
     <div className={styles.parts}>
-      {groupsOf(message.parts).map((group) => drawn(group, message, session, group.at(-1) === last))}
+      {groupsOf(message.parts).map((group) => drawn(group, message, session))}
     </div>
   );
 }
 
-function drawn(group: readonly Part[], message: Message, session: PartSession, isLast: boolean): ReactNode {
+function drawn(group: readonly Part[], message: Message, session: PartSession): ReactNode {
   const [part] = group;
   if (!part) {
     return null;
@@ -47,6 +46,6 @@ function drawn(group: readonly Part[], message: Message, session: PartSession, i
     case "file":
       return <Files key={part.part_id} parts={group as readonly FilePart[]} />;
     default:
-      return <PartView key={part.part_id} part={part} message={message} session={session} isLast={isLast} />;
+      return <PartView key={part.part_id} part={part} message={message} session={session} />;
   }
 }

@@ -22,23 +22,25 @@ export interface PartProps {
   readonly message: Message;
   /** Where answers go to. */
   readonly session: PartSession;
-  /** Whether it is the last part of the message. */
-  readonly isLast: boolean;
 }
 
 const NOTHING_ASKED: readonly InteractionPart[] = [];
 
-/** Draw one part of a message, of any type. It is drawn again only when the part itself, or a question about it, changed. */
-export function PartView({ part, message, session, isLast }: PartProps) {
+/** Draw one part of a message, of any type. It is drawn again only when the part itself, or what is drawn with it, changed. */
+export function PartView({ part, message, session }: PartProps) {
   if (part.type === "interaction" && isAtTool(message, part)) {
     return null; // drawn at its tool
   }
   const asked = part.type === "tool" ? askedAbout(message, part) : NOTHING_ASKED;
-  return <OnePart part={part} message={message} session={session} asked={asked} isLast={isLast} />;
+  // of other types the drawing does not depend on it, and they should not be drawn again when a part follows
+  const isEnd = part.type === "error" && part === message.parts.at(-1);
+  return <OnePart part={part} message={message} session={session} asked={asked} isEnd={isEnd} />;
 }
 
 interface OnePartProps extends PartProps {
   readonly asked: readonly InteractionPart[];
+  /** An error that ends its message; one that something follows was recovered from. */
+  readonly isEnd: boolean;
 }
 
 /** The message is another object whenever one of its parts changes: of it only what never changes counts. */
@@ -53,13 +55,14 @@ const OnePart = memo(
   },
   (a, b) =>
     a.part === b.part &&
+    a.isEnd === b.isEnd &&
     a.session === b.session &&
     a.message.message_id === b.message.message_id &&
     a.asked.length === b.asked.length &&
     a.asked.every((part, index) => part === b.asked[index]),
 );
 
-function Drawn({ part, message, session, asked }: OnePartProps) {
+function Drawn({ part, message, session, asked, isEnd }: OnePartProps) {
   const messageId = message.message_id;
   switch (part.type) {
     case "text":
@@ -85,7 +88,7 @@ function Drawn({ part, message, session, asked }: OnePartProps) {
     case "action":
       return <ActionView part={part} messageId={messageId} />;
     case "error":
-      return <ErrorView part={part} message={message} />;
+      return <ErrorView part={part} message={message} isEnd={isEnd} />;
     case "context":
       return <ContextView part={part} messageId={messageId} />;
     case "step-start":

@@ -142,6 +142,15 @@ test("an error can be retried only where that may help", () => {
   ).toBeNull();
 });
 
+test("an error offers no retry any more when the answer goes on", () => {
+  const error = part({ type: "error", scope: "turn", code: "c", message: "It broke.", recoverable: true });
+  const message = messageOf([error]);
+  const { container, show } = draw(message, recorded(), { onRetry: vi.fn() });
+  expect(container.querySelector("button")).not.toBeNull();
+  show(later(message, [error, part({ part_id: "more", type: "text", text: "I try again." })]));
+  expect(container.querySelector("button")).toBeNull();
+});
+
 test("a context is folded under its tag", () => {
   const { container } = draw(
     messageOf([part({ type: "context", tag: "open-file", context: "x = 1" })], "user"),

@@ -150,7 +150,7 @@ function without({ type: _, part_id: __, sequence: ___, step_id: ____, ...own }:
 }
 
 /** A tool call, with what was asked about it. */
-export function toolPart(part: ToolPart, asked: InteractionPart | undefined): ToolLike {
+function toolPart(part: ToolPart, asked: InteractionPart | undefined): ToolLike {
   const { tool_call_id: toolCallId, tool_name: toolName, title, tool_metadata: toolMetadata } = part;
   return {
     ...(part.dynamic ? { type: "dynamic-tool", toolName } : { type: `tool-${toolName}` }),

@@ -2,7 +2,7 @@
 import type { Paced } from "./paced.js";
 
 /** How long after its last user something is kept: who comes back meanwhile finds it as it is. */
-export const KEPT_MS = 30_000;
+const KEPT_MS = 30_000;
 
 /** What is shared, and how it is shown: as the snapshots that it has, with what belongs to them. */
 export interface Kind<S, V> {

@@ -5,7 +5,7 @@ import controls from "./controls.module.css";
 import styles from "./dialog.module.css";
 import { useModal } from "./modal.js";
 
-export interface ConfirmQuestion {
+interface ConfirmQuestion {
   readonly title: string;
   readonly text: string;
   /** What the button says that does it. */
@@ -72,7 +72,7 @@ export function ConfirmDialog() {
 }
 
 /** A modal dialog: the browser keeps the focus within, and gives it back. */
-export function Dialog(props: {
+function Dialog(props: {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;

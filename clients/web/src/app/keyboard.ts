@@ -11,8 +11,8 @@ export interface Key {
   readonly isComposing: boolean;
 }
 
-export type PageCommand = "palette" | "focus-composer";
-export type WritingCommand = "send" | "leave";
+type PageCommand = "palette" | "focus-composer";
+type WritingCommand = "send" | "leave";
 
 /** What a key does wherever the focus is; `isWriting`: it is in a field that takes text. */
 export function pageCommand(key: Key, isWriting: boolean): PageCommand | undefined {

@@ -5,7 +5,7 @@ import controls from "./controls.module.css";
 import styles from "./menu.module.css";
 
 /** One thing that a menu does. */
-export interface MenuItem {
+interface MenuItem {
   readonly label: string;
   readonly icon?: ReactNode;
   /** A line below the label. */
@@ -17,7 +17,7 @@ export interface MenuItem {
   readonly onSelect: () => void;
 }
 
-export interface MenuProps {
+interface MenuProps {
   /** What the button is called. */
   readonly label: string;
   readonly items: readonly MenuItem[];

@@ -3,7 +3,7 @@ import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { useEffect, useSyncExternalStore } from "react";
 import styles from "./notice.module.css";
 
-export interface Notice {
+interface Notice {
   readonly text: string;
   readonly tone: "plain" | "ok" | "danger";
 }

@@ -3,7 +3,7 @@ import { FileText, X } from "lucide-react";
 import styles from "./attachment_list.module.css";
 import type { Attachment } from "./attachments.js";
 
-export interface AttachmentListProps {
+interface AttachmentListProps {
   readonly attachments: readonly Attachment[];
   readonly onRemove: (id: string) => void;
 }

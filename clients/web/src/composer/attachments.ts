@@ -39,7 +39,7 @@ export function refusal(
 }
 
 /** A size for people. */
-export function bytesText(bytes: number): string {
+function bytesText(bytes: number): string {
   if (bytes < 1000) {
     return `${bytes} bytes`;
   }

@@ -12,7 +12,7 @@ import { DeliveryMenu } from "./delivery.js";
 import { useAttachments } from "./use_attachments.js";
 import { useAutosize } from "./use_autosize.js";
 
-export interface ComposerProps {
+interface ComposerProps {
   readonly text: string;
   readonly onText: (change: string | ((text: string) => string)) => void;
   /** Send; a failure is told there, and false puts all back. */

@@ -7,14 +7,12 @@ import styles from "./delivery.module.css";
 interface Way {
   readonly delivery: Delivery;
   readonly label: string;
-  readonly short: string;
   readonly hint: string;
 }
 
 const NOW: Way = {
   delivery: "auto",
   label: "Into this answer",
-  short: "Into this answer",
   hint: "The agent reads it at its next step",
 };
 
@@ -24,13 +22,12 @@ export const WAYS: readonly Way[] = [
   {
     delivery: "queue",
     label: "After this answer",
-    short: "After this answer",
     hint: "It waits, and gets its own answer",
   },
-  { delivery: "interrupt", label: "Stop, and send", short: "Stop and send", hint: "The answer ends here" },
+  { delivery: "interrupt", label: "Stop, and send", hint: "The answer ends here" },
 ];
 
-export interface DeliveryMenuProps {
+interface DeliveryMenuProps {
   readonly delivery: Delivery;
   readonly onDelivery: (delivery: Delivery) => void;
 }
@@ -48,7 +45,7 @@ export function DeliveryMenu({ delivery, onDelivery }: DeliveryMenuProps) {
         onSelect: () => onDelivery(way.delivery),
       }))}
     >
-      {chosen.short}
+      {chosen.label}
       <ChevronDown aria-hidden />
     </Menu>
   );

@@ -3,7 +3,7 @@ import { useCallback, useRef, useState } from "react";
 import { newId } from "../app/ids.js";
 import { type Attachment, readAttachment, refusal, roomLeft } from "./attachments.js";
 
-export interface Attachments {
+interface Attachments {
   readonly all: readonly Attachment[];
   /** Why the last files were not taken. */
   readonly problem: string | undefined;

@@ -3,7 +3,7 @@ import { Clock, CloudOff, CornerDownRight, Pencil, X } from "lucide-react";
 import styles from "./waiting.module.css";
 import type { Waiting } from "./waits.js";
 
-export interface WaitingListProps {
+interface WaitingListProps {
   readonly waiting: readonly Waiting[];
   /** Take one back; `again`: to write it anew. */
   readonly onTakeBack: (one: Waiting, again: boolean) => void;

@@ -1,7 +1,7 @@
 /** The connection's state in words: what is, what happened, and what happens next. Pure. */
 import type { Connection } from "midstream-client/react";
 
-export interface ConnectionWords {
+interface ConnectionWords {
   readonly what: string;
   readonly next: string;
   readonly canReload: boolean;

@@ -2,7 +2,7 @@
 import type { MidstreamError } from "midstream-client";
 import { errorText } from "../app/errors.js";
 
-export interface GoneWords {
+interface GoneWords {
   readonly title: string;
   readonly text: string;
   readonly canReopen: boolean;

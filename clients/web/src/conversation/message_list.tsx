@@ -18,7 +18,7 @@ const TOP_PX = 40;
 const EARLY_PX = 2000;
 const PAGE = 50;
 
-export interface MessageListProps {
+interface MessageListProps {
   readonly snapshot: SessionSnapshot;
   /** Prompts to show where their messages will stand. */
   readonly pending: readonly PromptParams[];

@@ -15,7 +15,7 @@ import type { Row } from "./rows.js";
 import { SummaryNote } from "./summary_note.js";
 import { TurnEnding } from "./turn_ending.js";
 
-export interface MessageRowProps {
+interface MessageRowProps {
   readonly row: Row;
   readonly actions: Actions;
   readonly isEditing: boolean;

@@ -5,7 +5,7 @@ import type { Actions } from "./actions.js";
 import row from "./message_row.module.css";
 import styles from "./pending_row.module.css";
 
-export interface PendingRowProps {
+interface PendingRowProps {
   readonly prompt: PromptParams;
   readonly actions: Actions;
   readonly isLive: boolean;

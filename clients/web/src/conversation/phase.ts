@@ -2,7 +2,7 @@
 import type { Message, Turn } from "midstream-client";
 
 /** How long it takes already, in ms; as `useTurnElapsed` tells it. */
-export interface Elapsed {
+interface Elapsed {
   readonly phaseMs: number;
   readonly silentMs: number;
 }

@@ -4,7 +4,7 @@ import { rememberFresh } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
 
 /** Where an edited message goes: into a copy that ends before it, or into a new chat, where it was the first. */
-export type Plan =
+type Plan =
   | { readonly kind: "fork"; readonly messageId: string }
   | { readonly kind: "new" }
   /** The message before it is not loaded. */

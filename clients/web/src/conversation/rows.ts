@@ -123,7 +123,7 @@ function summaryBelow(through: number, message: Message, after: Message | undefi
 }
 
 /** What a day is called between messages. */
-export function dayLabel(now: number, at: number, locale?: string): string {
+function dayLabel(now: number, at: number, locale?: string): string {
   const days = daysBefore(now, at);
   if (days <= 0) {
     return "Today";

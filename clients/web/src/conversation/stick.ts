@@ -10,7 +10,7 @@ export interface Place {
 /** So close to the end counts as the end: rounding, and a line's worth of scroll. */
 const NEAR = 24;
 
-export const isAtEnd = ({ offset, size, viewport }: Place): boolean => size - viewport - offset <= NEAR;
+const isAtEnd = ({ offset, size, viewport }: Place): boolean => size - viewport - offset <= NEAR;
 
 /**
  * Whether to follow after a scroll. Content that grows moves the end away, and is no wish of the reader's; only

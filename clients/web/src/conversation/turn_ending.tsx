@@ -5,7 +5,7 @@ import type { Actions } from "./actions.js";
 import { endingText, offersRetry } from "./ending.js";
 import styles from "./turn_ending.module.css";
 
-export interface TurnEndingProps {
+interface TurnEndingProps {
   readonly turn: Turn;
   /** The last message of the turn. */
   readonly message: Message | undefined;

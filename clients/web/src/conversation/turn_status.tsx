@@ -5,7 +5,7 @@ import { useTurnElapsed } from "midstream-client/react";
 import { duration, statusOf } from "./phase.js";
 import styles from "./turn_status.module.css";
 
-export interface TurnStatusProps {
+interface TurnStatusProps {
   readonly snapshot: SessionSnapshot;
   /** Show what waits for an answer. */
   readonly onShowQuestion: () => void;

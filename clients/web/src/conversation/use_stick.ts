@@ -2,7 +2,7 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { follows, type Place } from "./stick.js";
 
-export interface Stick {
+interface Stick {
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly content: RefObject<HTMLDivElement | null>;
   /** Whether the end is followed: the reader is there. */

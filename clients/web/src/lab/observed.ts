@@ -3,7 +3,7 @@ import { type Codec, loadMsgpack } from "midstream-client";
 import type { SyncMode } from "./incidents.js";
 
 /** The mode of the sync that a frame holds: the answer to a `subscribe`, or a `sync` of a living subscription. */
-export function syncMode(frame: unknown): SyncMode | undefined {
+function syncMode(frame: unknown): SyncMode | undefined {
   if (!Array.isArray(frame)) {
     return undefined;
   }

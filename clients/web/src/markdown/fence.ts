@@ -3,7 +3,7 @@
 const OPENING = /^( {0,3})(`{3,}|~{3,})([^\n]*)\n/;
 
 /** What one look at the source tells. */
-export interface FenceState {
+interface FenceState {
   readonly language: string;
   readonly code: string;
   /** Where the source goes on behind it; undefined while it is open. */

@@ -2,7 +2,7 @@
 import { isDataImage, remoteAddress } from "../markdown/addresses.js";
 
 /** How a file can be reached. */
-export type Reach =
+type Reach =
   | { readonly kind: "remote"; readonly href: string; readonly host: string }
   | { readonly kind: "inline"; readonly bytes: number }
   | { readonly kind: "none" };

@@ -16,7 +16,7 @@ import { ToolView } from "./tool_part.js";
 import { PartBoundary, UnknownView } from "./unknown_part.js";
 
 /** What draws a part. */
-export interface PartProps {
+interface PartProps {
   readonly part: Part;
   /** The message that the part is of. */
   readonly message: Message;

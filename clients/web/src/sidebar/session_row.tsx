@@ -11,7 +11,7 @@ import { titleFor } from "./groups.js";
 import styles from "./session_row.module.css";
 import { TitleField } from "./title_field.js";
 
-export interface SessionRowProps {
+interface SessionRowProps {
   readonly session: SessionInfo;
   readonly isCurrent: boolean;
   readonly isUnread: boolean;

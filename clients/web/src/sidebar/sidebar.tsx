@@ -16,7 +16,7 @@ import { useSessionList } from "./use_session_list.js";
 /** So near the end of the list, in px, more is loaded. */
 const NEAR = 400;
 
-export interface SidebarProps {
+interface SidebarProps {
   readonly route: Route;
   /** Called when the reader went somewhere: a sheet closes then. */
   readonly onGo: () => void;
@@ -63,13 +63,7 @@ export function Sidebar({ route, onGo }: SidebarProps) {
         <SquarePen aria-hidden />
         New chat
       </a>
-      <Chats
-        key={String(isArchive)}
-        route={route}
-        onGo={onGo}
-        isArchive={isArchive}
-        onLeave={() => setArchive(false)}
-      />
+      <Chats key={String(isArchive)} route={route} onGo={onGo} isArchive={isArchive} />
       <div className={styles.foot}>
         <button
           type="button"
@@ -106,7 +100,6 @@ function Mark() {
 
 interface ChatsProps extends SidebarProps {
   readonly isArchive: boolean;
-  readonly onLeave: () => void;
 }
 
 function Chats({ route, onGo, isArchive }: ChatsProps) {

@@ -2,7 +2,7 @@
 import { useRef, useState } from "react";
 import styles from "./title_field.module.css";
 
-export interface TitleFieldProps {
+interface TitleFieldProps {
   readonly title: string;
   /** Called once: with the new title, or undefined where it stays. */
   readonly onDone: (title: string | undefined) => void;

@@ -3,7 +3,7 @@ import type { SessionInfo } from "midstream-client";
 import { useSessions } from "midstream-client/react";
 import { useCallback, useRef } from "react";
 
-export interface SessionListView {
+interface SessionListView {
   readonly sessions: readonly SessionInfo[];
   /** Whether the list was ever read. */
   readonly isKnown: boolean;

@@ -13,7 +13,7 @@ const ENTITIES: { readonly [entity: string]: string } = {
 };
 
 /** The text in elements, as it is read: what is only for using a block (its head) left out. */
-export function textIn(node: ReactNode): string {
+function textIn(node: ReactNode): string {
   return renderToStaticMarkup(node)
     .replace(/<figcaption.*?<\/figcaption>/gs, "")
     .replace(/<br\/?>/g, "\n")

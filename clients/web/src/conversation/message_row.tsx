@@ -4,7 +4,8 @@ import type { Message, Turn } from "midstream-client";
 import { memo } from "react";
 import { classNames } from "../app/class_names.js";
 import { ErrorBoundary } from "../app/error_boundary.js";
-import { chatPath, navigate } from "../app/route.js";
+import { Link } from "../app/link.js";
+import { chatPath } from "../app/route.js";
 import { MessageParts } from "../parts/message_parts.js";
 import type { Actions } from "./actions.js";
 import { EditMessage } from "./edit_message.js";
@@ -79,19 +80,11 @@ function Frame({ message, ending, actions, isEditing }: FrameProps) {
 function CopiedFrom({ sessionId }: { readonly sessionId: string }) {
   return (
     <div className={styles.mark}>
-      <a
-        href={chatPath(sessionId)}
-        onClick={(event) => {
-          if (!event.metaKey && !event.ctrlKey) {
-            event.preventDefault();
-            navigate(chatPath(sessionId));
-          }
-        }}
-      >
+      <Link to={chatPath(sessionId)}>
         <BookText aria-hidden />
         Copied from another chat up to here
         <ArrowUpRight aria-hidden />
-      </a>
+      </Link>
     </div>
   );
 }

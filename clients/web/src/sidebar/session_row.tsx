@@ -4,8 +4,9 @@ import type { SessionInfo } from "midstream-client";
 import { useClient } from "midstream-client/react";
 import { memo, useState } from "react";
 import { classNames } from "../app/class_names.js";
+import { Link } from "../app/link.js";
 import { Menu } from "../app/menu.js";
-import { chatPath, navigate } from "../app/route.js";
+import { chatPath } from "../app/route.js";
 import { archive, remove, rename } from "../app/session_actions.js";
 import { titleFor } from "./groups.js";
 import styles from "./session_row.module.css";
@@ -42,24 +43,18 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
   const isArchived = session.archived_at !== undefined;
   return (
     <li className={classNames(styles.row, isCurrent && styles.current)}>
-      <a
+      <Link
         className={styles.link}
-        href={chatPath(id)}
-        aria-current={isCurrent ? "page" : undefined}
+        to={chatPath(id)}
+        isCurrent={isCurrent}
         onDoubleClick={() => setRenaming(true)}
-        onClick={(event) => {
-          if (!event.metaKey && !event.ctrlKey && !event.shiftKey) {
-            event.preventDefault();
-            navigate(chatPath(id));
-            onGo();
-          }
-        }}
+        onGo={onGo}
       >
         <span className={classNames(styles.title, isUnread && styles.unread)} dir="auto" title={title}>
           {title}
         </span>
         <Badges session={session} isUnread={isUnread} />
-      </a>
+      </Link>
       <Menu
         label={`What to do with ${title}`}
         className={styles.more}

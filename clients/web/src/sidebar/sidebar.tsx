@@ -3,8 +3,9 @@ import { Archive, ArrowLeft, Monitor, Moon, Search, SquarePen, Sun, X } from "lu
 import { type UIEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
 import controls from "../app/controls.module.css";
 import { commandKey } from "../app/keyboard.js";
+import { Link } from "../app/link.js";
 import { Menu } from "../app/menu.js";
-import { navigate, type Route } from "../app/route.js";
+import type { Route } from "../app/route.js";
 import { useShell } from "../app/shell.js";
 import { setTheme, THEMES, type Theme, useTheme } from "../app/theme.js";
 import { groupByDay, matches } from "./groups.js";
@@ -48,21 +49,10 @@ export function Sidebar({ route, onGo }: SidebarProps) {
           </button>
         )}
       </div>
-      <a
-        className={styles.new}
-        href="/"
-        aria-current={route.kind === "new" ? "page" : undefined}
-        onClick={(event) => {
-          if (!event.metaKey && !event.ctrlKey) {
-            event.preventDefault();
-            navigate("/");
-            onGo();
-          }
-        }}
-      >
+      <Link className={styles.new} to="/" isCurrent={route.kind === "new"} onGo={onGo}>
         <SquarePen aria-hidden />
         New chat
-      </a>
+      </Link>
       <Chats key={String(isArchive)} route={route} onGo={onGo} isArchive={isArchive} />
       <div className={styles.foot}>
         <button

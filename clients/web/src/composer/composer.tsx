@@ -9,6 +9,7 @@ import { AttachmentList } from "./attachment_list.js";
 import { promptParts } from "./attachments.js";
 import styles from "./composer.module.css";
 import { DeliveryMenu } from "./delivery.js";
+import { withReturned } from "./drafts.js";
 import { useAttachments } from "./use_attachments.js";
 import { useAutosize } from "./use_autosize.js";
 
@@ -17,8 +18,6 @@ interface ComposerProps {
   readonly onText: (change: string | ((text: string) => string)) => void;
   /** Send; a failure is told there, and false puts all back. */
   readonly onSend: (parts: readonly UserPart[], delivery: Delivery) => Promise<boolean>;
-  /** The largest frame that the server takes, in bytes. */
-  readonly frameBytes: number;
   readonly isRunning?: boolean;
   readonly isOffline?: boolean;
   readonly onStop?: () => void;
@@ -27,8 +26,8 @@ interface ComposerProps {
 }
 
 export function Composer(props: ComposerProps) {
-  const { text, onText, onSend, frameBytes, isRunning = false, isOffline = false } = props;
-  const files = useAttachments(frameBytes, text);
+  const { text, onText, onSend, isRunning = false, isOffline = false } = props;
+  const files = useAttachments(text);
   const [delivery, setDelivery] = useState<Delivery>("auto");
   const field = useAutosize(text);
   const [isOver, setOver] = useState(false);
@@ -42,7 +41,7 @@ export function Composer(props: ComposerProps) {
     onText("");
     const isTaken = await onSend(promptParts(text, attached), isRunning ? delivery : "auto");
     if (!isTaken) {
-      onText((now) => (now ? `${text}\n\n${now}` : text));
+      onText((now) => withReturned(now, text));
       files.give(attached);
     }
   };

@@ -1,4 +1,5 @@
 /** The files that go with the next message. */
+import { useConnection } from "midstream-client/react";
 import { useCallback, useRef, useState } from "react";
 import { newId } from "../app/ids.js";
 import { type Attachment, readAttachment, refusal, roomLeft } from "./attachments.js";
@@ -17,8 +18,12 @@ interface Attachments {
 
 const encoder = new TextEncoder();
 
-/** Files for a message of at most `frameBytes`, beside this text. */
-export function useAttachments(frameBytes: number, text: string): Attachments {
+/** What a server takes by default, until this one says what it takes. */
+const FRAME_BYTES = 1_048_576;
+
+/** Files for a message with this text: as many as fit into one frame. */
+export function useAttachments(text: string): Attachments {
+  const frameBytes = useConnection().welcome?.limits.frame_bytes ?? FRAME_BYTES;
   const [all, setAll] = useState<readonly Attachment[]>([]);
   const [problem, setProblem] = useState<string>();
   const held = useRef(all);
@@ -36,7 +41,7 @@ export function useAttachments(frameBytes: number, text: string): Attachments {
         continue;
       }
       try {
-        const read = await readAttachment(file, newId("msg"));
+        const read = await readAttachment(file, newId("file"));
         set([...held.current, read]);
       } catch {
         problems.push(`The browser could not read ${file.name}. Choose it again.`);

@@ -28,9 +28,6 @@ import { takeBack } from "./take_back.js";
 import { useConversationNews } from "./use_news.js";
 import { useRefusals } from "./use_refusals.js";
 
-/** What a server takes at least, until it says what. */
-const FRAME_BYTES = 1_048_576;
-
 export function Conversation({ sessionId }: { readonly sessionId: string }) {
   const isFresh = useRef(freshTitle(sessionId) !== undefined);
   const snapshot = useSession(sessionId, isFresh.current ? { create: true } : undefined);
@@ -112,7 +109,6 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
                 text={text}
                 onText={setText}
                 onSend={send}
-                frameBytes={welcome?.limits.frame_bytes ?? FRAME_BYTES}
                 isRunning={turn !== undefined}
                 isOffline={state === "offline"}
                 onStop={() => void act.stop(session)}

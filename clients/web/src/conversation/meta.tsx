@@ -3,6 +3,7 @@ import { Check, Copy, Pencil } from "lucide-react";
 import type { Message } from "midstream-client";
 import { useEffect, useState } from "react";
 import { notify } from "../app/notice.js";
+import { copy } from "../markdown/clipboard.js";
 import type { Actions } from "./actions.js";
 import styles from "./meta.module.css";
 import { textOf } from "./resend.js";
@@ -43,17 +44,16 @@ function CopyButton({ text }: { readonly text: string }) {
     const timer = isCopied ? setTimeout(() => setCopied(false), SAID_MS) : undefined;
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
+  const onClick = async () => {
+    if (await copy(text)) {
       setCopied(true);
-    } catch {
+    } else {
       notify({ text: "The browser did not let the page copy. Select the text and copy it.", tone: "danger" });
     }
   };
   const label = isCopied ? "Copied" : "Copy the message";
   return (
-    <button type="button" className={styles.action} onClick={copy} aria-label={label} title={label}>
+    <button type="button" className={styles.action} onClick={onClick} aria-label={label} title={label}>
       {isCopied ? <Check aria-hidden className={styles.done} /> : <Copy aria-hidden />}
     </button>
   );

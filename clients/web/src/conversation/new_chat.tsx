@@ -24,11 +24,9 @@ const EXAMPLES = [
   { text: "Delete something, if I approve", hint: "Does nothing until somebody allows it" },
 ] as const;
 
-const FRAME_BYTES = 1_048_576;
-
 export function NewChat() {
   const client = useClient();
-  const { state, welcome } = useConnection();
+  const { state } = useConnection();
   const [text, setText] = useDraft(NEW_CHAT);
   useEffect(() => {
     document.title = "New chat · midstream";
@@ -59,7 +57,6 @@ export function NewChat() {
             text={text}
             onText={setText}
             onSend={begin}
-            frameBytes={welcome?.limits.frame_bytes ?? FRAME_BYTES}
             isOffline={state === "offline"}
             placeholder="Write a message"
             autoFocus={matchMedia("(hover: hover)").matches}

@@ -29,7 +29,6 @@ import type { CallKind } from "./exchange.js";
 import type { Owner, SessionNews } from "./owner.js";
 import { Prompts } from "./prompts.js";
 import type { ForkOptions, Given, Made, Requests, Scope } from "./requests.js";
-import type { Kept } from "./store.js";
 import type { SessionState, Subscription, Tools } from "./subscription.js";
 import type { TurnHandle, TurnOwner } from "./turns.js";
 import type { VerifyReport } from "./verify.js";
@@ -136,7 +135,7 @@ export class Session extends SessionView implements TurnOwner {
     const progress = this.#prompts.add(prompt);
     const kept = this.#owner.keeper?.keepPrompt(prompt, this.#tools.environment.wallMs());
     this.#prompts.pump();
-    await kept;
+    await (kept && this.#inTime(kept));
     return progress;
   }
 
@@ -294,17 +293,9 @@ export class Session extends SessionView implements TurnOwner {
 
   /** Show what the store has of the session, then let it be brought up to date. */
   async #restore(): Promise<void> {
-    const { timers } = this.#tools;
-    let kept: Kept | undefined;
-    if (this.#owner.keeper) {
-      let cancel: (() => void) | undefined;
-      const late = new Promise<undefined>((resolve) => {
-        cancel = timers.later(STORE_MS, () => resolve(undefined));
-      });
-      kept = await Promise.race([this.#owner.keeper.load(), late]);
-      cancel?.();
-    }
-    timers.run(() => {
+    const { keeper } = this.#owner;
+    const kept = keeper && (await this.#inTime(keeper.load()));
+    this.#tools.timers.run(() => {
       if (this.state !== "closed") {
         if (kept?.replica) {
           this.replica.restore(kept.replica);
@@ -315,6 +306,14 @@ export class Session extends SessionView implements TurnOwner {
         this.#subscription.ready();
         this.#prompts.pump();
       }
+    });
+  }
+
+  /** Wait for the store, but not for one that hangs. */
+  #inTime<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const cancel = this.#tools.timers.later(STORE_MS, () => resolve(undefined));
+      void work.then(resolve).finally(cancel);
     });
   }
 

@@ -205,6 +205,17 @@ test("a store that does not answer is not waited for", async () => {
   expect(session.state).toBe("live");
 });
 
+test("a prompt is sent, and followed, though the store never says that it is kept", async () => {
+  const never = (): Promise<never> => new Promise(() => undefined);
+  const store = keepIn({ ...memoryMap(), write: never });
+  const { stage, session, socket } = await liveStage({ store });
+  const written = session.prompt("Hi");
+  await settle();
+  const { message_id } = socket.call("prompt").params;
+  await stage.advance(2000);
+  expect((await written).messageId).toBe(message_id);
+});
+
 test("the newest messages are kept, and earlier ones can be loaded", async () => {
   const map = memoryMap();
   const stage = new Stage();

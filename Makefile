@@ -10,7 +10,7 @@ SESSION ?= demo
 TEST_PROCESSES ?= --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo chat page test check clients format clean
+.PHONY: help demo chat page screenshots test check clients format clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F '|' '{ printf "%-15s %s\n", $$1, $$2 }'
@@ -24,6 +24,10 @@ chat: $(PACKAGE) ## Join the demo's conversation from a second terminal
 
 page: ## Build the chat page, which the server serves (needs Node 20 or newer with npm)
 	@.ci/clients page && echo "The chat page is in clients/web/midstream/web/page."
+
+screenshots: $(PACKAGE) ## Write pictures of the chat page's states to clients/web/screenshots (needs Chromium)
+	@.ci/clients page
+	@cd clients/web && MIDSTREAM_PYTHON=$(CURDIR)/$(BIN)/python npm run --silent screenshots
 
 test: check clients ## Run the checks and then every test (ARGS="..." goes to pytest)
 	@$(BIN)/python -m pytest $(TEST_PROCESSES) $(ARGS)
@@ -45,7 +49,7 @@ format: $(TOOLS) ## Format the code and repair what ruff can repair
 clean: ## Remove .venv, caches, build results and the demo's database
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	rm -f demo.db demo.db-wal demo.db-shm demo.db-journal demo.db.lock
-	rm -rf clients/node_modules clients/typescript/dist clients/web/midstream/web/page
+	rm -rf clients/node_modules clients/typescript/dist clients/web/midstream/web/page clients/web/screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed once, and again when pyproject.toml changed. After moving the clone: make clean.

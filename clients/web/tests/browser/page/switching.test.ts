@@ -63,6 +63,7 @@ describeInBrowser("switching between chats", () => {
     await turn.say("I begin. ");
     await untilAnswered(page, "I begin.");
     const path = pathOf(page);
+    await page.goto("about:blank");
     await page.close();
     await turn.say("Nobody looks. ");
     const back = await here.open(path);

@@ -1,5 +1,6 @@
 /** Files that go with a prompt, as data URLs within what the server takes in a frame (SPEC 11.2). */
 import type { UserPart } from "midstream-client";
+import { size } from "../parts/amounts.js";
 
 /** A file that was read, and can be sent. */
 export interface Attachment {
@@ -32,18 +33,10 @@ export function refusal(
     return undefined;
   }
   const left = Math.floor((room * 3) / 4);
-  const said = `${file.name || "The file"} has ${bytesText(file.size)}`;
+  const said = `${file.name || "The file"} has ${size(file.size)}`;
   return left < 1024
     ? `${said}: this message is full. Send it, and attach the file to the next one.`
-    : `${said}, but only ${bytesText(left)} fit into this message. Attach a smaller file.`;
-}
-
-/** A size for people. */
-function bytesText(bytes: number): string {
-  if (bytes < 1000) {
-    return `${bytes} bytes`;
-  }
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+    : `${said}, but only ${size(left)} fit into this message. Attach a smaller file.`;
 }
 
 /** Read a file. @throws DOMException the browser cannot read it */

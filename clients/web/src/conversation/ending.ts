@@ -1,6 +1,6 @@
 /** How a turn ended, in words. Pure. */
 import type { Message, Turn } from "midstream-client";
-import { duration } from "./phase.js";
+import { elapsedText } from "./phase.js";
 
 const REASONS: Readonly<Record<string, string>> = {
   runtime_interrupted: "The server ended while the answer was written.",
@@ -16,7 +16,7 @@ const errorIn = (message: Message | undefined) =>
 /** Say why a turn ended; empty where an error part says it already. */
 export function endingText(turn: Turn, message: Message | undefined): string {
   if (turn.state === "stopped") {
-    const after = duration((turn.finished_at ?? turn.started_at) - turn.started_at);
+    const after = elapsedText((turn.finished_at ?? turn.started_at) - turn.started_at);
     return after ? `Stopped after ${after}` : "Stopped";
   }
   if (errorIn(message)) {

@@ -1,5 +1,6 @@
 /** Why is it silent: what a running turn does, in words, and for how long. Pure. */
 import type { Message, Turn } from "midstream-client";
+import { duration } from "../parts/amounts.js";
 
 /** How long it takes already, in ms; as `useTurnElapsed` tells it. */
 interface Elapsed {
@@ -48,19 +49,7 @@ export function statusOf(turn: Turn, messages: readonly Message[], elapsed: Elap
 }
 
 /** How long, in words; nothing for a moment. */
-export function duration(ms: number): string {
-  if (ms < SHORT_MS) {
-    return "";
-  }
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) {
-    return `${seconds} s`;
-  }
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? `${minutes} min ${seconds % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
+export const elapsedText = (ms: number): string => (ms < SHORT_MS ? "" : duration(ms));
 
 function toolNames(turn: Turn, messages: readonly Message[]): string {
   const names = messages

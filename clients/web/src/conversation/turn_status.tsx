@@ -2,7 +2,7 @@
 import type { SessionState, Turn } from "midstream-client";
 import type { SessionSnapshot } from "midstream-client/react";
 import { useTurnElapsed } from "midstream-client/react";
-import { duration, statusOf } from "./phase.js";
+import { elapsedText, statusOf } from "./phase.js";
 import styles from "./turn_status.module.css";
 
 interface TurnStatusProps {
@@ -63,5 +63,5 @@ function describe(
     };
   }
   const said = status();
-  return said && { ...said, time: duration(said.ms) };
+  return said && { ...said, time: elapsedText(said.ms) };
 }

@@ -1,9 +1,9 @@
 import { Download, ExternalLink, FileQuestion, FileText, X } from "lucide-react";
 import type { FilePart } from "midstream-client";
 import { memo, useRef, useState } from "react";
+import { size } from "./amounts.js";
 import styles from "./file.module.css";
 import { fileName, isPicture, reach, storable } from "./file_address.js";
-import { size } from "./value_view.js";
 
 /** Files that stand beside each other. */
 export const Files = memo(

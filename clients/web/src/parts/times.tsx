@@ -1,18 +1,7 @@
-/** Times in words. */
+/** Moments and countdowns. */
 import { useEffect, useReducer } from "react";
+import { duration } from "./amounts.js";
 import { useSurroundings } from "./surroundings.js";
-
-/** `4 s`, `2 min 5 s`, `3 h 10 min`. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  const minutes = Math.floor(seconds / 60);
-  if (minutes === 0) {
-    return `${seconds} s`;
-  }
-  return minutes < 60
-    ? `${minutes} min${seconds % 60 ? ` ${seconds % 60} s` : ""}`
-    : `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
-}
 
 /** The time of day, with the day where it is another one. */
 export function Moment({ at }: { readonly at: number }) {
@@ -41,5 +30,5 @@ export function Countdown({ until }: { readonly until: number }) {
     }
     return undefined;
   }, [open]);
-  return <span>{open ? `Expires in ${duration(left)}` : "Expiring"}</span>;
+  return <span>{open ? `Expires in ${duration(Math.ceil(left / 1000) * 1000)}` : "Expiring"}</span>;
 }

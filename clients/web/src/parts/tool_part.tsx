@@ -1,11 +1,11 @@
 import type { InteractionPart, ToolPart } from "midstream-client";
+import { duration } from "./amounts.js";
 import { Fold } from "./fold.js";
 import { Interaction } from "./interaction_part.js";
 import { KeepFocus } from "./keep_focus.js";
 import { useObserved } from "./observed.js";
 import { type IconState, StateIcon } from "./state_icon.js";
 import type { PartSession } from "./surroundings.js";
-import { duration } from "./times.js";
 import styles from "./tool.module.css";
 import { LongText, summaryOf, ValueView } from "./value_view.js";
 import { isCutOff, isDenied, toolError } from "./words.js";

@@ -4,6 +4,7 @@ import { CodeChunk, CodeChunks } from "../markdown/code_chunk.js";
 import { useColours } from "../markdown/colouring.js";
 import { CopyButton } from "../markdown/copy_button.js";
 import { inOrder } from "../markdown/in_order.js";
+import { size } from "./amounts.js";
 import styles from "./value_view.module.css";
 
 /** What is longer is cut, until a person asks for all of it. */
@@ -125,12 +126,4 @@ function cutAt(text: string): number {
   const lines = end < 0 ? text.length : end - 1;
   const most = Math.min(lines, SHORT);
   return text.length - most < SHORT / 10 ? text.length : most;
-}
-
-/** A number of characters or bytes in words. */
-export function size(count: number): string {
-  if (count < 1024) {
-    return `${count} B`;
-  }
-  return count < 1_048_576 ? `${Math.round(count / 1024)} KB` : `${(count / 1_048_576).toFixed(1)} MB`;
 }

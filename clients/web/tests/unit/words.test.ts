@@ -6,7 +6,7 @@ import { waitsOf } from "../../src/composer/waits.js";
 import { connectionWords } from "../../src/conversation/connection_words.js";
 import { endingText, offersRetry } from "../../src/conversation/ending.js";
 import { goneWords } from "../../src/conversation/gone_words.js";
-import { duration, statusOf } from "../../src/conversation/phase.js";
+import { elapsedText, statusOf } from "../../src/conversation/phase.js";
 import { message, turn } from "./messages.js";
 
 const elapsed = (ms: number) => ({ phaseMs: ms, silentMs: ms });
@@ -39,7 +39,7 @@ describe("why it is silent", () => {
   });
 
   it("a time is said in the largest unit that tells something", () => {
-    expect([500, 3000, 65_000, 3_660_000].map(duration)).toEqual(["", "3 s", "1 min 5 s", "1 h 1 min"]);
+    expect([500, 3000, 65_000, 3_660_000].map(elapsedText)).toEqual(["", "3 s", "1 min 5 s", "1 h 1 min"]);
   });
 });
 

@@ -15,6 +15,7 @@ export function kept<T>(name: string, read: (stored: unknown) => T): Kept<T> {
   const listeners = new Set<() => void>();
   let text: string | null | undefined;
   let value = read(undefined);
+  let isStored = true;
 
   const load = () => {
     const stored = readText(key);
@@ -38,7 +39,8 @@ export function kept<T>(name: string, read: (stored: unknown) => T): Kept<T> {
 
   return {
     get: () => {
-      if (text === undefined) {
+      // where nobody listens, another tab may have written meanwhile
+      if (text === undefined || (listeners.size === 0 && isStored)) {
         load();
       }
       return value;
@@ -46,7 +48,7 @@ export function kept<T>(name: string, read: (stored: unknown) => T): Kept<T> {
     set: (next) => {
       value = next;
       text = JSON.stringify(next);
-      writeText(key, text);
+      isStored = writeText(key, text);
       tell();
     },
     subscribe: (listener) => {
@@ -74,16 +76,17 @@ export function readText(key: string): string | null {
   }
 }
 
-/** Store a text, or remove it where it is empty. A full or forbidden store loses only what it would have kept. */
-export function writeText(key: string, text: string): void {
+/** Store a text, or remove it where it is empty. A full or forbidden store loses only what it would have kept: false. */
+export function writeText(key: string, text: string): boolean {
   try {
     if (text) {
       localStorage.setItem(key, text);
     } else {
       localStorage.removeItem(key);
     }
+    return true;
   } catch {
-    // private windows, a full quota: the page goes on without
+    return false; // private windows, a full quota: the page goes on without
   }
 }
 

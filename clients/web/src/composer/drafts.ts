@@ -10,7 +10,7 @@ export const editPlace = (messageId: string): string => `edit.${messageId}`;
 export const draftOf = (place: string): string => readText(PREFIX + place) ?? "";
 
 /** Keep a draft; an empty one is forgotten. */
-export const keepDraft = (place: string, text: string): void => writeText(PREFIX + place, text);
+export const keepDraft = (place: string, text: string): boolean => writeText(PREFIX + place, text);
 
 /** What stands in the composer when a text comes back to it: what is there already stays, below. */
 export const withReturned = (draft: string, returned: string): string =>

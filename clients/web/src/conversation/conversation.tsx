@@ -10,7 +10,7 @@ import * as act from "../app/session_actions.js";
 import { focusComposer } from "../app/shell.js";
 import { Composer } from "../composer/composer.js";
 import { editPlace, keepDraft, withReturned } from "../composer/drafts.js";
-import { forgetSent, rememberSent, sentText } from "../composer/sent.js";
+import { forgetSent, rememberSent, sentText, wholeSentText } from "../composer/sent.js";
 import { useDraft } from "../composer/use_draft.js";
 import { WaitingList } from "../composer/waiting.js";
 import { waitsOf } from "../composer/waits.js";
@@ -103,7 +103,9 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
             <>
               <WaitingList
                 waiting={waits.above}
-                onTakeBack={(one, again) => actions.takeBack(one, one.text, again)}
+                onTakeBack={(one, again) =>
+                  actions.takeBack(one, wholeSentText(one.message_id) ?? one.text, again)
+                }
               />
               <Composer
                 text={text}

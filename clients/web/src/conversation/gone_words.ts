@@ -19,7 +19,7 @@ export function goneWords(error: MidstreamError): GoneWords {
   if (error.details.reason === "deleted") {
     return {
       title: "This chat was deleted",
-      text: "Somebody deleted it for everybody. What you were writing is kept in this browser.",
+      text: "Somebody deleted it for everybody.",
       canReopen: false,
     };
   }

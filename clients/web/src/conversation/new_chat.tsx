@@ -2,7 +2,7 @@
 import { ArrowUpRight } from "lucide-react";
 import type { UserPart } from "midstream-client";
 import { useClient, useConnection } from "midstream-client/react";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { attempt } from "../app/errors.js";
 import { giveFirstTitle } from "../app/first_title.js";
 import { rememberFresh } from "../app/fresh.js";
@@ -31,7 +31,9 @@ export function NewChat() {
   useEffect(() => {
     document.title = "New chat · midstream";
   }, []);
+  const isBeginning = useRef(false);
   const begin = async (parts: readonly UserPart[]) => {
+    isBeginning.current = true;
     const sessionId = newId("chat");
     const messageId = newId("msg");
     rememberFresh(sessionId, summaryOf(parts));
@@ -41,6 +43,8 @@ export function NewChat() {
     if (handle) {
       void giveFirstTitle(session);
       navigate(chatPath(sessionId));
+    } else {
+      isBeginning.current = false;
     }
     return handle !== undefined;
   };
@@ -67,7 +71,8 @@ export function NewChat() {
                 <button
                   type="button"
                   className={styles.example}
-                  onClick={() => void begin([{ type: "text", text: example.text }])}
+                  // a double click begins one chat
+                  onClick={() => isBeginning.current || void begin([{ type: "text", text: example.text }])}
                 >
                   <span>
                     {example.text}

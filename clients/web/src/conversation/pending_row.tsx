@@ -1,6 +1,6 @@
 /** A prompt that the server has not accepted yet, where its message will stand. */
 import type { PromptParams } from "midstream-client";
-import { summaryOf } from "../composer/sent.js";
+import { summaryOf, textOf } from "../composer/sent.js";
 import type { Actions } from "./actions.js";
 import row from "./message_row.module.css";
 import styles from "./pending_row.module.css";
@@ -22,7 +22,7 @@ export function PendingRow({ prompt, actions, isLive }: PendingRowProps) {
         <span>{isLive ? "Sending…" : "Will be sent when connected"}</span>
         {!isLive && (
           <>
-            <button type="button" onClick={() => actions.takeBack(prompt, text, true)}>
+            <button type="button" onClick={() => actions.takeBack(prompt, textOf(prompt.parts), true)}>
               Edit
             </button>
             <button type="button" onClick={() => actions.takeBack(prompt, text, false)}>

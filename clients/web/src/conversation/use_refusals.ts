@@ -3,7 +3,7 @@ import type { PromptParams, Session } from "midstream-client";
 import { useEffect, useRef } from "react";
 import { errorText } from "../app/errors.js";
 import { notify } from "../app/notice.js";
-import { forgetSent, summaryOf } from "../composer/sent.js";
+import { forgetSent, textOf } from "../composer/sent.js";
 
 /** Give the text of each refused prompt back, and say why it was refused. */
 export function useRefusals(
@@ -24,7 +24,7 @@ export function useRefusals(
           if (handle.state === "refused") {
             stop();
             forgetSent(id);
-            giveBack.current(summaryOf(prompt.parts));
+            giveBack.current(textOf(prompt.parts));
             const why = handle.error ? errorText(handle.error) : "The server refused it.";
             notify({ text: `Not sent. ${why}`, tone: "danger" });
           } else if (handle.state !== "pending") {

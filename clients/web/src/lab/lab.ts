@@ -18,7 +18,7 @@ import {
   verified,
 } from "./incidents.js";
 import { LabLink, type LinkFaults, NO_FAULTS } from "./link.js";
-import { observedCodec } from "./observed.js";
+import { observedCodec } from "./observed_codec.js";
 
 /** What there is to see of the lab; the same object until something changes. */
 export interface LabView {

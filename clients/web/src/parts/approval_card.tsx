@@ -3,11 +3,11 @@ import type { InteractionPart, Value } from "midstream-client";
 import { type ReactNode, useId } from "react";
 import controls from "./buttons.module.css";
 import styles from "./interaction.module.css";
-import { forget, useKept } from "./kept.js";
 import type { PartSession } from "./surroundings.js";
 import { useSurroundings } from "./surroundings.js";
 import { Countdown } from "./times.js";
 import { useAnswer } from "./use_answer.js";
+import { forget, useKept } from "./use_kept.js";
 import { ValueView } from "./value_view.js";
 
 /** Ask for an approval: what would be done, and two buttons. Any device may answer. */

@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import styles from "./fold.module.css";
-import { useKept } from "./kept.js";
+import { useKept } from "./use_kept.js";
 
 /** One quiet row that unfolds. What is folded is not drawn at all. */
 export function Fold({

@@ -4,12 +4,12 @@ import { checked, type Draft, inWords } from "./answers.js";
 import { Asked, Problem } from "./approval_card.js";
 import controls from "./buttons.module.css";
 import styles from "./interaction.module.css";
-import { forget, useKept } from "./kept.js";
 import { QuestionField } from "./question_field.js";
 import type { PartSession } from "./surroundings.js";
 import { useSurroundings } from "./surroundings.js";
 import { Countdown } from "./times.js";
 import { useAnswer } from "./use_answer.js";
+import { forget, useKept } from "./use_kept.js";
 
 const NO_QUESTIONS: readonly Question[] = [];
 const NO_PROBLEMS: { readonly [questionId: string]: string } = {};

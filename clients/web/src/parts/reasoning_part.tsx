@@ -2,8 +2,8 @@ import type { ReasoningPart } from "midstream-client";
 import { Markdown } from "../markdown/markdown.js";
 import { duration } from "./amounts.js";
 import { Fold } from "./fold.js";
-import { useObserved } from "./observed.js";
 import styles from "./reasoning.module.css";
+import { useObserved } from "./use_observed.js";
 
 /** A thought of which less has come is seen from its begin. */
 const BEGIN = 80;

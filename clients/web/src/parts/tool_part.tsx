@@ -3,10 +3,10 @@ import { duration } from "./amounts.js";
 import { Fold } from "./fold.js";
 import { Interaction } from "./interaction_part.js";
 import { KeepFocus } from "./keep_focus.js";
-import { useObserved } from "./observed.js";
 import { type IconState, StateIcon } from "./state_icon.js";
 import type { PartSession } from "./surroundings.js";
 import styles from "./tool.module.css";
+import { useObserved } from "./use_observed.js";
 import { LongText, summaryOf, ValueView } from "./value_view.js";
 import { isCutOff, isDenied, toolError } from "./words.js";
 

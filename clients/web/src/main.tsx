@@ -2,10 +2,10 @@ import { browserEnvironment } from "midstream-client/browser";
 import { MidstreamProvider } from "midstream-client/react";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { App } from "./app/app.js";
 import { makeClient, serverUrl } from "./app/client.js";
 import { ErrorBoundary } from "./app/error_boundary.js";
 import { applyTheme } from "./app/theme.js";
+import { App } from "./frame/app.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
 

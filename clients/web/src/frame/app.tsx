@@ -1,21 +1,21 @@
 /** The page: the list of chats beside the chat that the address names. */
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { ConfirmDialog } from "../app/dialog.js";
+import { ErrorBoundary } from "../app/error_boundary.js";
+import { attempt } from "../app/errors.js";
+import { pageCommand, takesText } from "../app/keyboard.js";
+import { PHONE, useMedia } from "../app/media.js";
+import { useModal } from "../app/modal.js";
+import { Notices } from "../app/notice.js";
 import { Conversation } from "../conversation/conversation.js";
 import { NewChat } from "../conversation/new_chat.js";
 import type { Lab } from "../lab/lab.js";
 import { Sidebar } from "../sidebar/sidebar.js";
 import styles from "./app.module.css";
-import { ConfirmDialog } from "./dialog.js";
-import { ErrorBoundary } from "./error_boundary.js";
-import { attempt } from "./errors.js";
-import { pageCommand, takesText } from "./keyboard.js";
-import { PHONE, useMedia } from "./media.js";
-import { useModal } from "./modal.js";
-import { Notices } from "./notice.js";
 import type { Palette } from "./palette.js";
 import "./palette.module.css"; // with the page: a style that once failed to load is not asked for again
-import { type Route, useRoute } from "./route.js";
-import { focusComposer, type Shell, ShellContext } from "./shell.js";
+import { type Route, useRoute } from "../app/route.js";
+import { focusComposer, type Shell, ShellContext } from "../app/shell.js";
 
 const LabDock = lazy(() => import("../lab/dock.js"));
 

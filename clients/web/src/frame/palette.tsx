@@ -14,13 +14,13 @@ import {
 import type { Client } from "midstream-client";
 import { useClient } from "midstream-client/react";
 import { type ReactNode, useEffect } from "react";
+import { useModal } from "../app/modal.js";
+import { chatPath, navigate, type Route } from "../app/route.js";
+import * as act from "../app/session_actions.js";
+import { setTheme } from "../app/theme.js";
 import { plain, titleFor } from "../sidebar/groups.js";
 import { useSessionList } from "../sidebar/use_session_list.js";
-import { useModal } from "./modal.js";
 import styles from "./palette.module.css";
-import { chatPath, navigate, type Route } from "./route.js";
-import * as act from "./session_actions.js";
-import { setTheme } from "./theme.js";
 
 interface Entry {
   readonly label: string;

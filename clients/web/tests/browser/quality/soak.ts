@@ -3,7 +3,7 @@
  *
  *   npm run soak -- [tokens] [tokens a second; 0 without pauses]
  *
- * By default 100,000 tokens at 2,000 a second, far faster than any model, into a chat of 500 messages. It ends
+ * By default 100,000 tokens at 1,000 a second, far faster than any model, into a chat of 500 messages. It ends
  * with 1 where the page froze. MIDSTREAM_PYTHON names the Python that runs the server, MIDSTREAM_CHROMIUM the
  * browser.
  */
@@ -27,7 +27,7 @@ async function held(page: Page, line: CDPSession): Promise<string> {
 }
 
 /** Stream, and say what it cost; returns whether the page froze. */
-export async function main([tokens = "100000", rate = "2000"]: readonly string[]): Promise<boolean> {
+export async function main([tokens = "100000", rate = "1000"]: readonly string[]): Promise<boolean> {
   if (missing) {
     throw new Error(`Nothing can be streamed: ${missing}`);
   }

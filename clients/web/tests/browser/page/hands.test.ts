@@ -36,6 +36,20 @@ describeInBrowser("the keyboard", () => {
     expect(await said(page)).toHaveLength(1);
   });
 
+  test("a double click on an example begins one chat", async () => {
+    const page = await here.open();
+    const chats = page.getByRole("navigation", { name: "Chats" }).getByRole("link");
+    const example = "Take my order for a pizza";
+    const turn = here.director.turn(example);
+    await page.getByRole("button", { name: new RegExp(`^${example} `) }).dblclick();
+    await (await turn).done();
+    await untilQuiet(page);
+    await eventually(() => chats.filter({ hasText: example }).count()).toBe(1);
+    await here.answer(page, "and one more", "It is the last.");
+    await untilAnswered(page, "It is the last.");
+    expect(await chats.filter({ hasText: example }).count()).toBe(1);
+  });
+
   test("Ctrl+K goes to a chat by name and closes by Esc, and / leads to where one writes", async () => {
     const page = await here.open();
     await here.answer(page, "Violets", "Blue.");

@@ -84,6 +84,26 @@ describeInBrowser("a page that is loaded again", () => {
     expect(await said(other)).toEqual(["written offline", "and one more"]);
   });
 
+  test("gives back what waited for a chat that was deleted meanwhile", async () => {
+    const page = await here.open();
+    await here.answer(page, "a short life", "Yes.");
+    await untilAnswered(page, "Yes.");
+    await untilQuiet(page);
+    const other = await here.openElsewhere(pathOf(page));
+    await untilAnswered(other, "Yes.");
+    here.proxy.cut("socket");
+    await untilOffline(page);
+    await say(page, "written too late");
+    await messages(page, "You").filter({ hasText: "Will be sent when connected" }).waitFor();
+    await chooseForChat(other, /^Delete/);
+    await other.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await eventually(() => pathOf(other)).toBe("/");
+    here.proxy.heal();
+    await page.getByText("is in the box of a new chat").waitFor();
+    await page.getByRole("button", { name: "Begin a new chat" }).click();
+    await eventually(() => composer(page).inputValue()).toBe("written too late");
+  });
+
   test("still shows what waits in the queue, and can take it back", async () => {
     const page = await here.open();
     const turn = await here.begin(page, "take your time");

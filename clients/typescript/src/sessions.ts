@@ -32,7 +32,7 @@ export interface SessionList {
   readonly error: MidstreamError | undefined;
   /** Call back after each change of the above; the returned function ends that. */
   subscribe(listener: () => void): () => void;
-  /** Load the next page; true where it brought sessions. @throws MidstreamError `timed_out`, ... */
+  /** Load the next page; false where there is none. @throws MidstreamError `timed_out`, ... */
   loadMore(): Promise<boolean>;
   close(): void;
 }
@@ -240,10 +240,9 @@ class List implements SessionList {
       if (this.state === "closed" || this.#after === undefined) {
         return false;
       }
-      const size = this.#listing.size;
       if (await this.#page()) {
         this.#show();
-        return this.#listing.size > size;
+        return true;
       }
     }
   }

@@ -19,7 +19,7 @@ export interface ListSnapshot {
   readonly hasMore: boolean;
   /** Why it is closed, where nobody here closed it. */
   readonly error: MidstreamError | undefined;
-  /** Load the next page; true where it brought sessions. */
+  /** Load the next page; false where there is none. */
   loadMore(): Promise<boolean>;
 }
 

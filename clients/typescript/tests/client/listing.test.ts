@@ -159,6 +159,16 @@ test("more pages join below, and a session that moved up meanwhile stands there 
   expect(await list.loadMore()).toBe(false);
 });
 
+test("a page of sessions that moved up meanwhile is a page, and there may be more", async () => {
+  const { list, socket } = await watching([entity("a", 9)], { next_after: "x" });
+  const more = list.loadMore();
+  await settle();
+  socket.say("sessions", { changed: [entity("b", 12)] });
+  socket.answer("sessions.list", { items: [entity("b", 7)], next_after: "y" });
+  expect(await more).toBe(true);
+  expect(list.hasMore).toBe(true);
+});
+
 test("a page that was read before a removal, or an archiving, brings nothing back", async () => {
   const { list, socket } = await watching([entity("a", 9)], { next_after: "x" });
   const more = list.loadMore();

@@ -1,7 +1,7 @@
 /** The list of chats, as the sidebar and the palette read it. */
 import type { SessionInfo } from "midstream-client";
 import { useSessions } from "midstream-client/react";
-import { useCallback, useRef } from "react";
+import { useCallback } from "react";
 
 interface SessionListView {
   readonly sessions: readonly SessionInfo[];
@@ -15,16 +15,8 @@ interface SessionListView {
 /** The chats, last changed first; the archived ones instead, where asked. */
 export function useSessionList(archived = false): SessionListView {
   const { sessions, state, hasMore, loadMore } = useSessions({ archived });
-  const isLoading = useRef(false);
   const load = useCallback(() => {
-    if (!isLoading.current) {
-      isLoading.current = true;
-      loadMore()
-        .catch(() => undefined) // asked again at the next scroll
-        .finally(() => {
-          isLoading.current = false;
-        });
-    }
+    loadMore().catch(() => undefined); // asked again at the next scroll
   }, [loadMore]);
   return { sessions, isKnown: state === "live" || sessions.length > 0, hasMore, loadMore: load };
 }

@@ -21,6 +21,8 @@ export interface Cost {
   readonly longTasks: readonly number[];
   /** The longest task by the main thread's own time, in ms: what other programs took is not in it. */
   readonly longestOwnMs: number;
+  /** What that one did, each in ms. */
+  readonly longestWithin: string;
   readonly frames: number;
   /** The longest time between two frames, in ms. */
   readonly longestFrameMs: number;
@@ -115,10 +117,10 @@ interface TraceEvent {
   readonly name: string;
   readonly pid: number;
   readonly tid: number;
-  readonly ph: string;
+  readonly ts: number;
   readonly tdur?: number;
   readonly dur?: number;
-  readonly args?: { readonly name?: string };
+  readonly args?: { readonly name?: string; readonly elementCount?: number };
 }
 
 /** Record the tasks of the page's main thread during `act`. */
@@ -127,7 +129,7 @@ async function tracing(line: CDPSession, act: () => Promise<void>): Promise<Trac
   line.on("Tracing.dataCollected", ({ value }) => void events.push(...(value as unknown as TraceEvent[])));
   await line.send("Tracing.start", {
     transferMode: "ReportEvents",
-    traceConfig: { includedCategories: ["disabled-by-default-devtools.timeline", "toplevel"] },
+    traceConfig: { includedCategories: ["devtools.timeline", "toplevel"] },
   });
   await act();
   const complete = new Promise((resolve) => line.once("Tracing.tracingComplete", resolve));
@@ -136,8 +138,8 @@ async function tracing(line: CDPSession, act: () => Promise<void>): Promise<Trac
   return events;
 }
 
-/** The longest task of the busiest thread that draws a page, by the thread's own clock. */
-function longestOwnMs(events: readonly TraceEvent[]): number {
+/** The longest task of the thread that draws a page, by the thread's own clock. */
+function longestTask(events: readonly TraceEvent[]): TraceEvent {
   const main = new Set(
     events
       .filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain")
@@ -147,7 +149,22 @@ function longestOwnMs(events: readonly TraceEvent[]): number {
   if (!tasks.some(({ tdur }) => tdur !== undefined)) {
     throw new Error("The trace has no tasks with the thread's own time.");
   }
-  return Math.max(...tasks.map(({ tdur = 0 }) => tdur)) / 1000;
+  return tasks.reduce((longest, task) => ((task.tdur ?? 0) > (longest.tdur ?? 0) ? task : longest));
+}
+
+/** What a task was made of, the longest first. */
+function within(events: readonly TraceEvent[], { pid, tid, ts, dur = 0 }: TraceEvent): string {
+  const parts = events
+    .filter((event) => event.pid === pid && event.tid === tid && event.ts > ts && event.ts < ts + dur)
+    .filter(({ tdur = 0 }) => tdur >= 1000)
+    .sort((one, other) => (other.tdur ?? 0) - (one.tdur ?? 0));
+  return parts
+    .slice(0, 8)
+    .map(({ name, tdur = 0, args }) => {
+      const of = args?.elementCount === undefined ? "" : ` of ${args.elementCount} elements`;
+      return `${name} ${Math.round(tdur / 1000)}${of}`;
+    })
+    .join(", ");
 }
 
 /** What `act` costs the page, which was opened after `countReact`. */
@@ -163,10 +180,12 @@ export async function costOf(page: Page, act: () => Promise<void>): Promise<Cost
   const spent = (name: string): number => Math.round(((after[name] ?? 0) - (before[name] ?? 0)) * 1000);
   const notes = await page.evaluate(() => globalThis.notes);
   await line.detach();
+  const longest = longestTask(events);
   const gaps = notes.frames.slice(1).map((at, index) => at - (notes.frames[index] ?? at));
   return {
     longTasks: notes.longTasks,
-    longestOwnMs: Math.round(longestOwnMs(events)),
+    longestOwnMs: Math.round((longest.tdur ?? 0) / 1000),
+    longestWithin: within(events, longest),
     frames: notes.frames.length,
     longestFrameMs: Math.round(Math.max(0, ...gaps)),
     commits: notes.commits,
@@ -184,7 +203,7 @@ export function described(cost: Cost, tokens: number): string {
   const each = (value: number): string => (value / tokens).toFixed(3);
   const long = cost.longTasks.length ? cost.longTasks.join(", ") : "none";
   return [
-    `long tasks: ${long} ms; longest by the thread's own time: ${cost.longestOwnMs} ms`,
+    `long tasks: ${long} ms; longest by the thread's own time: ${cost.longestOwnMs} ms (${cost.longestWithin})`,
     `frames: ${cost.frames} in ${cost.wallMs} ms, the longest ${cost.longestFrameMs} ms`,
     `per token: ${each(cost.commits)} commits, ${each(cost.renders)} renders, ${each(cost.scriptMs)} ms script, ` +
       `${each(cost.styleMs)} ms style, ${each(cost.layoutMs)} ms layout`,

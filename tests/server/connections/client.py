@@ -4,8 +4,9 @@ from midstream.protocol.calls import SubscribeParams, SubscribeResult
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.frames import Call, ErrorFrame, Hello, ServerFrame, Welcome
 from midstream.protocol.limits import Limits
-from midstream.server.connections.connection import Connection, Settings
+from midstream.server.connections.connection import Connection
 from midstream.server.connections.effects import Abort, Close, Effect
+from midstream.server.connections.hello import Settings
 from midstream.server.connections.rates import Subjects
 from midstream.server.connections.subscription import Subscription
 from tests.clock import ManualClock

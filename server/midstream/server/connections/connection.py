@@ -44,7 +44,6 @@ from midstream.server.connections.effects import (
     WorkerGone,
 )
 from midstream.server.connections.heartbeat import Heartbeat
-from midstream.server.connections.hello import Settings as Settings  # noqa: PLC0414  # a connection's settings
 from midstream.server.connections.rates import Bucket, Subjects
 from midstream.server.connections.subscriptions import Subscriptions
 from midstream.server.connections.watching import Watching
@@ -52,6 +51,7 @@ from midstream.server.sessions.commands import Answer, BadWrite, Caller
 
 if TYPE_CHECKING:
     from midstream.protocol.calls import SubscribeParams
+    from midstream.server.connections.hello import Settings
     from midstream.server.connections.outbox import Outbox
     from midstream.server.connections.subscription import Subscription
     from midstream.server.connections.worker import Worker

@@ -17,8 +17,8 @@ from midstream.protocol.codec import CODECS
 from midstream.server.config import NO_PAGE, BindRefused, ConfigError, is_loopback
 from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
-from midstream.server.connections.connection import Settings
 from midstream.server.connections.handshake import OPEN_SECONDS, Handshake, Health
+from midstream.server.connections.hello import Settings
 from midstream.server.connections.page import Page
 from midstream.server.connections.page_files import read_files
 from midstream.server.connections.peer import Office, Peer

@@ -15,7 +15,7 @@ from websockets.protocol import State
 from midstream.protocol.codec import CODECS
 from midstream.server.connections.calls import failure
 from midstream.server.connections.closing import CloseCode
-from midstream.server.connections.connection import Connection, Settings
+from midstream.server.connections.connection import Connection
 from midstream.server.connections.effects import (
     Abort,
     Close,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from midstream.server.clock import Clock
     from midstream.server.connections.calls import Calls, Registry
+    from midstream.server.connections.hello import Settings
     from midstream.server.connections.rates import Subjects
     from midstream.server.connections.websocket import WebSocket
     from midstream.server.sessions.commands import Answer

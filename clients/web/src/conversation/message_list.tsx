@@ -75,7 +75,7 @@ export function MessageList({ snapshot, pending, actions, editing }: MessageList
       <section ref={scroller} className={styles.scroller} aria-label="Messages" tabIndex={0} data-scroller>
         <div ref={content}>
           <Top text={topText(snapshot, !rows.length)} />
-          <div data-rows>
+          <div className={styles.rows} data-rows>
             <Virtualizer
               ref={list}
               scrollRef={scroller}

@@ -1,11 +1,13 @@
 // @vitest-environment happy-dom
 import { act, renderHook } from "@testing-library/react";
-import { beforeEach, describe, expect, it } from "vitest";
+import { MidstreamError } from "midstream-client";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { forgetFresh, freshTitle, rememberFresh, titleOf } from "../../src/app/fresh.js";
 import { kept, readNumbers } from "../../src/app/kept.js";
-import { draftOf, keepDraft, withReturned } from "../../src/composer/drafts.js";
-import { rememberSent, sentText } from "../../src/composer/sent.js";
+import { draftOf, keepDraft, NEW_CHAT, withReturned } from "../../src/composer/drafts.js";
+import { forgetSent, rememberSent, sentText, wholeSentText } from "../../src/composer/sent.js";
 import { useDraft } from "../../src/composer/use_draft.js";
+import { moveUnsent } from "../../src/conversation/unsent.js";
 
 beforeEach(() => localStorage.clear());
 
@@ -44,6 +46,27 @@ describe("what is kept", () => {
     stop();
   });
 
+  it("another tab's change is not undone by a change here", () => {
+    rememberFresh("here", "begun here");
+    const stored = JSON.parse(localStorage.getItem("midstream.fresh") ?? "");
+    localStorage.setItem("midstream.fresh", JSON.stringify({ ...stored, there: "begun in another tab" }));
+    rememberFresh("again", "begun here too");
+    expect(["here", "there", "again"].map(freshTitle)).toEqual([
+      "begun here",
+      "begun in another tab",
+      "begun here too",
+    ]);
+  });
+
+  it("where the browser keeps nothing, this page still knows", () => {
+    const full = vi.spyOn(Storage.prototype, "setItem").mockImplementation(() => {
+      throw new DOMException("full", "QuotaExceededError");
+    });
+    rememberFresh("s", "begun here");
+    expect(freshTitle("s")).toBe("begun here");
+    full.mockRestore();
+  });
+
   it("what is no such value is read as far as it is one", () => {
     localStorage.setItem("midstream.bad", '{"a":2,"b":"x"}');
     expect(kept("bad", readNumbers).get()).toEqual({ a: 2 });
@@ -55,6 +78,39 @@ describe("what is kept", () => {
     rememberSent("m", [{ type: "text", text: "hello" }]);
     expect(sentText("m")).toBe("hello");
     expect(sentText("another")).toBeUndefined();
+  });
+
+  it("a long text comes back whole, and is shown by its beginning", () => {
+    const text = "word ".repeat(5000);
+    rememberSent("long", [{ type: "text", text }]);
+    expect(sentText("long")?.length).toBe(4000);
+    expect(wholeSentText("long")).toBe(text);
+    forgetSent("long");
+    expect(wholeSentText("long")).toBeUndefined();
+  });
+});
+
+describe("what was written to a chat that is gone", () => {
+  const prompt = (message_id: string, text: string) =>
+    ({ session_id: "s", message_id, parts: [{ type: "text", text }], delivery: "auto" }) as const;
+  const deleted = new MidstreamError("session_closed", "x", { reason: "deleted" });
+
+  it("is where a new chat is written, whole and once, above what stands there", () => {
+    const text = "word ".repeat(5000);
+    keepDraft(NEW_CHAT, "begun");
+    keepDraft("s", "half a thought");
+    const unsent = [prompt("m1", text), prompt("m2", "more")];
+    expect(moveUnsent("s", unsent, deleted)).toBe(true);
+    expect(moveUnsent("s", unsent, deleted)).toBe(false);
+    expect(draftOf(NEW_CHAT)).toBe(`${text}\n\nmore\n\nhalf a thought\n\nbegun`);
+    expect(draftOf("s")).toBe("");
+  });
+
+  it("stays with the chat where that may come back, or will be sent", () => {
+    keepDraft("s", "half a thought");
+    expect(moveUnsent("s", [], new MidstreamError("not_found", "x"))).toBe(false);
+    expect(moveUnsent("s", [prompt("m3", "x")], new MidstreamError("internal", "x"))).toBe(false);
+    expect([draftOf("s"), draftOf(NEW_CHAT)]).toEqual(["half a thought", ""]);
   });
 });
 

@@ -69,6 +69,40 @@ const isInView = (page: Page, number: number): Promise<boolean> =>
     });
   }, `Number ${number}. `);
 
+interface Place {
+  /** Whether earlier messages have come. */
+  readonly loaded: boolean;
+  /** Where the message is that is read. */
+  readonly y: number;
+}
+
+/** Go near the top, and note at every frame where the message in the middle is, until earlier ones have come. */
+const placesWhileLoading = (page: Page): Promise<Place[]> =>
+  page.evaluate(async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const list = document.querySelector("[aria-label=Messages]");
+    if (!list) {
+      throw new Error("There is no list of messages.");
+    }
+    const seen: Place[] = [];
+    list.scrollTop = 1500;
+    await frame();
+    await frame();
+    const middle = list.getBoundingClientRect().top + list.clientHeight / 2;
+    const read = [...document.querySelectorAll("article")].find(
+      (article) => article.getBoundingClientRect().bottom > middle,
+    );
+    const height = list.scrollHeight;
+    let after = 0;
+    while (after < 30 && seen.length < 300) {
+      await frame();
+      const loaded = list.scrollHeight > height + 1000;
+      after += loaded ? 1 : 0;
+      seen.push({ loaded, y: read?.isConnected ? read.getBoundingClientRect().top : Number.NaN });
+    }
+    return seen;
+  });
+
 describeInBrowser("a chat of 5,000 messages", () => {
   const here = pageStage();
 
@@ -92,32 +126,11 @@ describeInBrowser("a chat of 5,000 messages", () => {
     const page = await here.open(`/s/${SESSION}`);
     await eventually(() => isInView(page, COUNT)).toBe(true);
     here.proxy.delayMs = 250; // what is asked for comes later than the reader looks
-    const places = await page.evaluate(async () => {
-      const frame = () => new Promise(requestAnimationFrame);
-      const list = document.querySelector("[aria-label=Messages]");
-      if (!list) {
-        throw new Error("There is no list of messages.");
-      }
-      const seen: { loaded: boolean; y: number }[] = [];
-      list.scrollTop = 1500;
-      await frame();
-      await frame();
-      const middle = list.getBoundingClientRect().top + list.clientHeight / 2;
-      const read = [...document.querySelectorAll("article")].find(
-        (article) => article.getBoundingClientRect().bottom > middle,
-      );
-      const height = list.scrollHeight;
-      let after = 0;
-      while (after < 30) {
-        await frame();
-        const loaded = list.scrollHeight > height + 1000;
-        after += loaded ? 1 : 0;
-        seen.push({ loaded, y: read?.isConnected ? read.getBoundingClientRect().top : Number.NaN });
-      }
-      return seen;
-    });
+    let places: Place[];
+    do {
+      places = await placesWhileLoading(page);
+    } while (!places.some(({ loaded }) => loaded) || places[0]?.loaded); // what was asked for before came between
     here.proxy.delayMs = 0;
-    expect(places.some(({ loaded }) => !loaded)).toBe(true);
     const [first] = places;
     for (const { y } of places) {
       expect(Math.abs(y - (first?.y ?? 0))).toBeLessThanOrEqual(2);

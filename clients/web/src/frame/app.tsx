@@ -48,9 +48,11 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
             {route.kind === "chat" ? <Conversation key={chat} sessionId={chat} /> : <NewChat />}
           </ErrorBoundary>
           {lab && (
-            <Suspense>
-              <LabDock lab={lab} sessionId={chat} />
-            </Suspense>
+            <ErrorBoundary small="The link lab could not be shown. Reload the page to try again.">
+              <Suspense>
+                <LabDock lab={lab} sessionId={chat} />
+              </Suspense>
+            </ErrorBoundary>
           )}
         </main>
       </div>

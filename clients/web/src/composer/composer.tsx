@@ -101,34 +101,60 @@ export function Composer(props: ComposerProps) {
           }
         }}
       />
-      <div className={styles.tools}>
-        <AttachButton onFiles={files.add} />
-        <span className={styles.hint}>{isOffline && canSend ? "Will be sent when connected" : ""}</span>
-        {isRunning && canSend && <DeliveryMenu delivery={delivery} onDelivery={setDelivery} />}
-        {isRunning && (
-          <button
-            type="button"
-            className={styles.stop}
-            onClick={props.onStop}
-            aria-label="Stop the answer"
-            title="Stop"
-          >
-            <Square aria-hidden fill="currentColor" />
-          </button>
-        )}
-        {(!isRunning || canSend) && (
-          <button
-            type="button"
-            className={styles.send}
-            disabled={!canSend}
-            onClick={send}
-            aria-label={isOffline ? "Send when connected" : "Send"}
-            title={isOffline ? "Send when connected" : "Send"}
-          >
-            <ArrowUp aria-hidden />
-          </button>
-        )}
-      </div>
+      <Tools
+        {...{ isRunning, isOffline, canSend, delivery }}
+        onDelivery={setDelivery}
+        onFiles={files.add}
+        onSend={send}
+        onStop={props.onStop}
+      />
+    </div>
+  );
+}
+
+interface ToolsProps {
+  readonly isRunning: boolean;
+  readonly isOffline: boolean;
+  readonly canSend: boolean;
+  readonly delivery: Delivery;
+  readonly onDelivery: (delivery: Delivery) => void;
+  readonly onFiles: (files: readonly File[]) => void;
+  readonly onSend: () => void;
+  readonly onStop: (() => void) | undefined;
+}
+
+/** What stands below the text: while an answer is written, it can be stopped, and what is written meanwhile sent. */
+function Tools(props: ToolsProps) {
+  const { isRunning, isOffline, canSend, delivery } = props;
+  const sends = isOffline ? "Send when connected" : "Send";
+  return (
+    <div className={styles.tools}>
+      <AttachButton onFiles={props.onFiles} />
+      <span className={styles.hint}>{isOffline && canSend ? "Will be sent when connected" : ""}</span>
+      {isRunning && canSend && <DeliveryMenu delivery={delivery} onDelivery={props.onDelivery} />}
+      {isRunning && (
+        <button
+          type="button"
+          className={styles.stop}
+          onClick={props.onStop}
+          aria-label="Stop the answer"
+          title="Stop"
+        >
+          <Square aria-hidden fill="currentColor" />
+        </button>
+      )}
+      {(!isRunning || canSend) && (
+        <button
+          type="button"
+          className={styles.send}
+          disabled={!canSend}
+          onClick={props.onSend}
+          aria-label={sends}
+          title={sends}
+        >
+          <ArrowUp aria-hidden />
+        </button>
+      )}
     </div>
   );
 }

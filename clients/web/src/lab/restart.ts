@@ -19,8 +19,11 @@ export async function mayKillServer(): Promise<boolean> {
 export async function killServer(): Promise<string | undefined> {
   try {
     const answer = await fetch(PLACE, { headers: HEADERS, cache: "no-store" });
-    return answer.ok ? undefined : `The server did not do it: ${answer.status}.`;
+    return answer.ok
+      ? undefined
+      : `The server did not do it (status ${answer.status}). Start it with: midstream serve --lab`;
   } catch (error) {
-    return `The server could not be reached: ${error instanceof Error ? error.message : error}.`;
+    const why = error instanceof Error ? error.message : error;
+    return `The server could not be reached (${why}). Try again when it is back.`;
   }
 }

@@ -1,5 +1,6 @@
 /** The list of chats, and what leads elsewhere. */
 import { Archive, ArrowLeft, Monitor, Moon, Search, SquarePen, Sun, X } from "lucide-react";
+import type { SessionInfo } from "midstream-client";
 import { type UIEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
 import controls from "../app/controls.module.css";
 import { commandKey } from "../app/keyboard.js";
@@ -96,7 +97,6 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
   const { sessions, isKnown, hasMore, loadMore } = useSessionList(isArchive);
   const [search, setSearch] = useState("");
   const sought = useDeferredValue(search.trim());
-  const seen = useSeen();
   const found = useMemo(
     () => (sought ? sessions.filter((session) => matches(session, sought)) : sessions),
     [sessions, sought],
@@ -113,14 +113,13 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
     if (readsOn) {
       loadMore();
     }
-  }, [readsOn, sessions.length]);
+  }, [readsOn, sessions]);
   const onScroll = (event: UIEvent<HTMLElement>) => {
     const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
     if (hasMore && scrollHeight - scrollTop - clientHeight < NEAR) {
       loadMore();
     }
   };
-  const groups = groupByDay(found, Date.now());
   return (
     <>
       <label className={styles.search}>
@@ -135,25 +134,7 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
         />
       </label>
       <nav className={styles.list} aria-label={isArchive ? "Archived chats" : "Chats"} onScroll={onScroll}>
-        {groups.map((group) => (
-          <section key={group.label} aria-label={group.label}>
-            <h2 className={styles.day}>{group.label}</h2>
-            <ul className={styles.rows}>
-              {group.sessions.map((session) => {
-                const isCurrent = route.kind === "chat" && route.sessionId === session.session_id;
-                return (
-                  <SessionRow
-                    key={session.session_id}
-                    session={session}
-                    isCurrent={isCurrent}
-                    isUnread={!isCurrent && unreadCount(seen, session) > 0}
-                    onGo={onGo}
-                  />
-                );
-              })}
-            </ul>
-          </section>
-        ))}
+        <Groups sessions={found} route={route} onGo={onGo} />
         {isKnown && !found.length && !readsOn && (
           <p className={styles.none}>{emptyText(sought, isArchive)}</p>
         )}
@@ -161,6 +142,33 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
       </nav>
     </>
   );
+}
+
+interface GroupsProps extends SidebarProps {
+  readonly sessions: readonly SessionInfo[];
+}
+
+function Groups({ sessions, route, onGo }: GroupsProps) {
+  const seen = useSeen();
+  return groupByDay(sessions, Date.now()).map((group) => (
+    <section key={group.label} aria-label={group.label}>
+      <h2 className={styles.day}>{group.label}</h2>
+      <ul className={styles.rows}>
+        {group.sessions.map((session) => {
+          const isCurrent = route.kind === "chat" && route.sessionId === session.session_id;
+          return (
+            <SessionRow
+              key={session.session_id}
+              session={session}
+              isCurrent={isCurrent}
+              isUnread={!isCurrent && unreadCount(seen, session) > 0}
+              onGo={onGo}
+            />
+          );
+        })}
+      </ul>
+    </section>
+  ));
 }
 
 function emptyText(sought: string, isArchive: boolean): string {

@@ -18,6 +18,14 @@ export class Paced<V> implements Shown {
     this.#build = build;
   }
 
+  /** The snapshot of what changes no more. */
+  static still<V>(snapshot: V): Paced<V> {
+    return new Paced(
+      () => () => undefined,
+      () => snapshot,
+    );
+  }
+
   get isWatched(): boolean {
     return this.#listeners.size > 0;
   }

@@ -67,11 +67,7 @@ class ListKind implements Kind<ListSnapshot, Sessions> {
 
   open(): Paced<ListSnapshot> {
     if (this.#client.state === "closed") {
-      const closed = none("closed", this.#client.error ?? clientClosed());
-      return new Paced(
-        () => () => undefined,
-        () => closed,
-      );
+      return Paced.still(none("closed", this.#client.error ?? clientClosed()));
     }
     const list = watchSessions(this.#client, this.#options);
     this.#list = list;

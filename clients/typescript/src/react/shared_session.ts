@@ -40,11 +40,7 @@ class SessionKind implements Kind<SessionSnapshot, OpenSession> {
     if (this.#client.state === "closed") {
       const error = this.#client.error ?? clientClosed();
       const still = blank(stillSession(this.#sessionId));
-      const closed: SessionSnapshot = { ...still, state: "closed", error };
-      return new Paced(
-        () => () => undefined,
-        () => closed,
-      );
+      return Paced.still<SessionSnapshot>({ ...still, state: "closed", error });
     }
     this.#session = this.#client.open(this.#sessionId, this.#options);
     return snapshotsOf(this.#session);

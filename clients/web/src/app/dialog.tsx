@@ -3,7 +3,7 @@ import { type ReactNode, useId, useSyncExternalStore } from "react";
 import { classNames } from "./class_names.js";
 import controls from "./controls.module.css";
 import styles from "./dialog.module.css";
-import { useModal } from "./modal.js";
+import { Modal } from "./modal.js";
 
 interface ConfirmQuestion {
   readonly title: string;
@@ -71,32 +71,21 @@ export function ConfirmDialog() {
   );
 }
 
-/** A modal dialog: the browser keeps the focus within, and gives it back. */
+/** A modal dialog with a title. */
 function Dialog(props: {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }) {
-  const ref = useModal();
   const titleId = useId();
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the dialog; Esc does the same
-    <dialog
-      ref={ref}
-      className={styles.dialog}
-      aria-labelledby={titleId}
-      onCancel={(event) => {
-        event.preventDefault();
-        props.onClose();
-      }}
-      onClick={(event) => event.target === event.currentTarget && props.onClose()}
-    >
+    <Modal label={{ id: titleId }} className={styles.dialog} onClose={props.onClose}>
       <div className={styles.inside}>
         <h2 id={titleId} className={styles.title}>
           {props.title}
         </h2>
         {props.children}
       </div>
-    </dialog>
+    </Modal>
   );
 }

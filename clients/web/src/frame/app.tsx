@@ -5,7 +5,7 @@ import { ErrorBoundary } from "../app/error_boundary.js";
 import { attempt } from "../app/errors.js";
 import { pageCommand, takesText } from "../app/keyboard.js";
 import { PHONE, useMedia } from "../app/media.js";
-import { useModal } from "../app/modal.js";
+import { Modal } from "../app/modal.js";
 import { Notices } from "../app/notice.js";
 import { Conversation } from "../conversation/conversation.js";
 import { NewChat } from "../conversation/new_chat.js";
@@ -78,18 +78,10 @@ function usePalette() {
 
 /** The list of chats on a phone: a sheet from the left. */
 function ListSheet({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
-  const ref = useModal();
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the sheet; Esc does the same
-    <dialog
-      ref={ref}
-      className={styles.sheet}
-      aria-label="Chats"
-      onCancel={onClose}
-      onClick={(event) => event.target === event.currentTarget && onClose()}
-    >
+    <Modal label="Chats" className={styles.sheet} onClose={onClose}>
       <Sidebar route={route} onGo={onClose} />
-    </dialog>
+    </Modal>
   );
 }
 

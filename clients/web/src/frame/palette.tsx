@@ -13,8 +13,8 @@ import {
 } from "lucide-react";
 import type { Client } from "midstream-client";
 import { useClient } from "midstream-client/react";
-import { type ReactNode, useEffect } from "react";
-import { useModal } from "../app/modal.js";
+import { type ReactNode, useEffect, useRef } from "react";
+import { Modal } from "../app/modal.js";
 import { chatPath, navigate, type Route } from "../app/route.js";
 import * as act from "../app/session_actions.js";
 import { setTheme } from "../app/theme.js";
@@ -31,25 +31,23 @@ interface Entry {
 export function Palette({ route, onClose }: { readonly route: Route; readonly onClose: () => void }) {
   const client = useClient();
   const { sessions } = useSessionList();
-  const ref = useModal();
+  const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    ref.current?.querySelector("input")?.focus(); // a dialog gives the focus to its first element, which is a frame
-  }, [ref]);
+    input.current?.focus(); // a dialog gives the focus to its first element, which is a frame
+  }, []);
   const run = (entry: () => void) => {
     onClose();
     entry();
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the palette; Esc does the same
-    <dialog
-      ref={ref}
-      className={styles.dialog}
-      aria-label="Commands"
-      onCancel={onClose}
-      onClick={(event) => event.target === event.currentTarget && onClose()}
-    >
+    <Modal label="Commands" className={styles.dialog} onClose={onClose}>
       <Command label="Commands" className={styles.palette} filter={found} loop>
-        <Command.Input className={styles.input} placeholder="Go to a chat, or do something" autoFocus />
+        <Command.Input
+          ref={input}
+          className={styles.input}
+          placeholder="Go to a chat, or do something"
+          autoFocus
+        />
         <Command.List className={styles.list} label="Results">
           <Command.Empty className={styles.empty}>Nothing is called that.</Command.Empty>
           {/* first what Enter may do at once */}
@@ -72,7 +70,7 @@ export function Palette({ route, onClose }: { readonly route: Route; readonly on
           </Command.Group>
         </Command.List>
       </Command>
-    </dialog>
+    </Modal>
   );
 }
 

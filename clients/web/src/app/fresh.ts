@@ -3,6 +3,7 @@
  * they are opened, over a reload too, and then get a title of their first prompt.
  */
 import { kept, newest, readTexts } from "./kept.js";
+import { own } from "./own.js";
 
 const fresh = kept("fresh", readTexts);
 const MOST = 50;
@@ -14,7 +15,7 @@ export function rememberFresh(sessionId: string, text: string): void {
 }
 
 /** The title that a fresh chat should get; undefined where it is not fresh. */
-export const freshTitle = (sessionId: string): string | undefined => fresh.get()[sessionId];
+export const freshTitle = (sessionId: string): string | undefined => own(fresh.get(), sessionId);
 
 export function forgetFresh(sessionId: string): void {
   const { [sessionId]: known, ...others } = fresh.get();

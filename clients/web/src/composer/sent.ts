@@ -4,6 +4,7 @@
  */
 import type { UserPart } from "midstream-client";
 import { kept, newest, readTexts } from "../app/kept.js";
+import { own } from "../app/own.js";
 
 const sent = kept("sent", readTexts);
 const MOST = 64;
@@ -19,7 +20,7 @@ export function rememberSent(messageId: string, parts: readonly UserPart[]): voi
   }
 }
 
-export const sentText = (messageId: string): string | undefined => sent.get()[messageId];
+export const sentText = (messageId: string): string | undefined => own(sent.get(), messageId);
 
 /** All of that text, to be written anew; after a reload the beginning, where it was long. */
 export const wholeSentText = (messageId: string): string | undefined =>

@@ -1,5 +1,6 @@
 /** Answers to questions, as they are given and before they are sent (SPEC 8.6). */
 import type { Question, QuestionAnswer } from "midstream-client";
+import { own } from "../app/own.js";
 
 /** What a person has entered so far, by question. */
 export type Draft = { readonly [questionId: string]: string | readonly string[] };
@@ -14,10 +15,10 @@ export const empty = (question: Question): string | readonly string[] => (questi
 
 /** Check a draft as the server will: one value for each question, and of options only theirs. */
 export function checked(questions: readonly Question[], draft: Draft): Checked {
-  const answers: { [questionId: string]: string | readonly string[] } = {};
-  const problems: { [questionId: string]: string } = {};
+  const answers = Object.create(null) as { [questionId: string]: string | readonly string[] };
+  const problems = Object.create(null) as { [questionId: string]: string };
   for (const question of questions) {
-    const given = draft[question.question_id] ?? empty(question);
+    const given = own(draft, question.question_id) ?? empty(question);
     const values = question.options?.map(({ value }) => value);
     const chosen = typeof given === "string" ? [given] : given;
     if (values && !question.multiple && given === "" && !values.includes("")) {

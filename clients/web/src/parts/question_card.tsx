@@ -1,5 +1,6 @@
 import type { InteractionPart, Question } from "midstream-client";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { own } from "../app/own.js";
 import { checked, type Draft, inWords } from "./answers.js";
 import { Asked, Problem } from "./approval_card.js";
 import controls from "./buttons.module.css";
@@ -54,8 +55,8 @@ export function QuestionCard({
         <QuestionField
           key={question.question_id}
           question={question}
-          value={draft[question.question_id]}
-          problem={problems[question.question_id]}
+          value={own(draft, question.question_id)}
+          problem={own(problems, question.question_id)}
           onChange={(value) => {
             const { [question.question_id]: _solved, ...others } = problems;
             setProblems(others);

@@ -5,6 +5,7 @@
 import type { SessionInfo } from "midstream-client";
 import { useSyncExternalStore } from "react";
 import { kept, newest, readNumbers } from "../app/kept.js";
+import { own } from "../app/own.js";
 
 /** By session id: `message_count` when it was last seen. */
 export type Seen = Readonly<Record<string, number>>;
@@ -21,7 +22,7 @@ export function unreadCount(record: Seen, session: SessionInfo): number {
   if (began === undefined) {
     return 0;
   }
-  const known = record[session.session_id] ?? (isOlder(session, began) ? session.message_count : 0);
+  const known = own(record, session.session_id) ?? (isOlder(session, began) ? session.message_count : 0);
   return Math.max(0, session.message_count - known);
 }
 
@@ -29,7 +30,7 @@ const isOlder = (session: SessionInfo, began: number): boolean => session.create
 
 /** The record after a chat was looked at; the same one where nothing is new. */
 export function withSeen(record: Seen, sessionId: string, messageCount: number): Seen {
-  if (record[sessionId] === messageCount) {
+  if (own(record, sessionId) === messageCount) {
     return record;
   }
   const { [sessionId]: _, ...others } = record; // what was seen last is forgotten last
@@ -44,7 +45,7 @@ export function withSeen(record: Seen, sessionId: string, messageCount: number):
  */
 export function withListed(record: Seen, sessions: readonly SessionInfo[]): Seen {
   const began = record[BEGAN] ?? Math.max(0, ...sessions.map((one) => one.updated_at));
-  const older = sessions.filter((one) => record[one.session_id] === undefined && isOlder(one, began));
+  const older = sessions.filter((one) => own(record, one.session_id) === undefined && isOlder(one, began));
   return older.length || record[BEGAN] === undefined
     ? {
         ...Object.fromEntries(older.map((one) => [one.session_id, one.message_count])),

@@ -122,6 +122,16 @@ describe("a chat that begins", () => {
     expect(freshTitle("s")).toBeUndefined();
   });
 
+  it("is not one of which this browser knows nothing, whatever its id", () => {
+    for (const id of ["__proto__", "constructor", "toString"]) {
+      expect([freshTitle(id), sentText(id)]).toEqual([undefined, undefined]);
+      rememberFresh(id, "begun");
+      expect(freshTitle(id)).toBe("begun");
+      forgetFresh(id);
+      expect(freshTitle(id)).toBeUndefined();
+    }
+  });
+
   it("gets a title of one line that is cut between words, never within a character", () => {
     const title = titleOf(`${"many words ".repeat(20)}`);
     expect([...title].length).toBeLessThanOrEqual(61);

@@ -15,6 +15,15 @@ describe("unread chats", () => {
     expect(unreadCount(withSeen(listed, "old", 6), { ...old, message_count: 6 })).toBe(0);
   });
 
+  it("a chat may have any id", () => {
+    for (const id of ["__proto__", "constructor"]) {
+      const odd = session(id, { message_count: 4 });
+      const known = withListed({}, [odd]);
+      expect(unreadCount(known, { ...odd, message_count: 6 })).toBe(2);
+      expect(unreadCount(withSeen(known, id, 6), { ...odd, message_count: 6 })).toBe(0);
+    }
+  });
+
   it("a rename is no news", () => {
     expect(unreadCount(listed, { ...old, title: "Another", updated_at: NOON + 5000 })).toBe(0);
   });

@@ -32,6 +32,21 @@ const asked = (id: string, rest: Partial<InteractionPart> = {}): InteractionPart
     ...rest,
   });
 
+test("a question may have any id, such as those that every object seems to have", () => {
+  const ids = ["__proto__", "constructor", "toString"];
+  const questions = ids.map((question_id) => ({ ...WISH, question_id }));
+  const given = Object.fromEntries(ids.map((id) => [id, `for ${id}`]));
+  expect(Object.entries(checked(questions, given).answers ?? {})).toEqual(Object.entries(given));
+  expect(Object.entries(checked(questions, {}).answers ?? {})).toEqual(ids.map((id) => [id, ""]));
+  draw(messageOf([asked("odd", { request: { title: "Odd", questions } })]));
+  expect(screen.getAllByRole("textbox").map((field) => (field as HTMLTextAreaElement).value)).toEqual([
+    "",
+    "",
+    "",
+  ]);
+  cleanup();
+});
+
 test("one value for each question, and of options only theirs", () => {
   expect(checked(ALL, { size: "large", guests: [" ann ", "", "bob"] }).answers).toEqual({
     size: "large",

@@ -18,8 +18,10 @@ class ServerClock {
   /** Ms since the epoch; never before `seen`, a time that the server gave. */
   now(seen: number): number {
     this.#ahead = Math.max(this.#ahead, seen - Date.now());
-    return Date.now() + this.#ahead;
+    return this.read();
   }
+
+  readonly read = (): number => Date.now() + this.#ahead;
 }
 
 const clocks = new WeakMap<Client, ServerClock>();

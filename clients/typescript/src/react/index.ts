@@ -2,6 +2,7 @@
 export { type Connection, useConnection } from "./connection.js";
 export { type TurnElapsed, useTurnElapsed } from "./elapsed.js";
 export { MidstreamProvider, useClient } from "./provider.js";
+export { useServerClock } from "./server_clock.js";
 export { useSession } from "./session.js";
 export { type ListSnapshot, type Sessions, useSessions } from "./sessions.js";
 export type { OpenSession } from "./shared_session.js";

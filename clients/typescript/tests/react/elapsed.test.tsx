@@ -2,7 +2,7 @@
 /** Why it is silent, by the server's clock. */
 import { act } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { useSession, useTurnElapsed } from "../../src/react/index.js";
+import { useServerClock, useSession, useTurnElapsed } from "../../src/react/index.js";
 import { agentMessage, info, reset, Stage, settle } from "../client/stage.js";
 import { answerSubscribe, drawFrames, frame, happens, show } from "./screen.js";
 
@@ -74,4 +74,20 @@ test("what a turn does, and since when, is told by the server's clock each secon
 test("where the server's clock is not known, no time that it gave is in the future", async () => {
   const { container } = await shownSilence(true);
   expect(container.textContent).toBe("waiting-model 1000 0 2000");
+});
+
+function Clock() {
+  return <p>{useServerClock()()}</p>;
+}
+
+test("a component that comes long after the welcome reads the server's clock as it is then", async () => {
+  const stage = new Stage();
+  const client = stage.client();
+  const { container, rerender } = show(client, null);
+  await happens(settle);
+  stage.socket.open();
+  await happens(() => stage.socket.say("welcome", { heartbeat_ms: 15_000, limits: {}, time: 103_000 }));
+  vi.setSystemTime(Date.now() + 600_000);
+  rerender(<Clock />);
+  expect(container.textContent).toBe("703000");
 });

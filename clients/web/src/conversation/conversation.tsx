@@ -1,30 +1,25 @@
 /** One chat: its head, its messages, and where the next is written. */
 import type { Delivery, UserPart } from "midstream-client";
-import { useClient, useConnection, useSession } from "midstream-client/react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useClient, useConnection, useServerClock, useSession } from "midstream-client/react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { attempt } from "../app/errors.js";
 import { freshTitle } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
-import { chatPath, navigate } from "../app/route.js";
 import * as act from "../app/session_actions.js";
-import { focusComposer } from "../app/shell.js";
 import { Composer } from "../composer/composer.js";
-import { editPlace, keepDraft, withReturned } from "../composer/drafts.js";
+import { withReturned } from "../composer/drafts.js";
 import { forgetSent, rememberSent, sentText, wholeSentText } from "../composer/sent.js";
 import { useDraft } from "../composer/use_draft.js";
 import { WaitingList } from "../composer/waiting.js";
 import { waitsOf } from "../composer/waits.js";
 import { PartSurroundings, type Surroundings } from "../parts/surroundings.js";
 import { markSeen } from "../sidebar/unread.js";
-import type { Actions } from "./actions.js";
 import { ConnectionLine } from "./connection_line.js";
 import styles from "./conversation.module.css";
 import { Gone } from "./gone.js";
 import { Header } from "./header.js";
 import { MessageList } from "./message_list.js";
-import { resend } from "./resend.js";
-import { retry } from "./retry.js";
-import { takeBack } from "./take_back.js";
+import { useActions } from "./use_actions.js";
 import { useConversationNews } from "./use_news.js";
 import { useRefusals } from "./use_refusals.js";
 
@@ -33,50 +28,24 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
   const snapshot = useSession(sessionId, isFresh.current ? { create: true } : undefined);
   const { session, info, turn, state, pending, queue } = snapshot;
   const client = useClient();
-  const { welcome } = useConnection();
+  const subject = useConnection().welcome?.subject;
+  const now = useServerClock();
   const [text, setText] = useDraft(sessionId);
   const [editing, setEditing] = useState<string>();
   const count = info?.message_count;
   useSeenWhileVisible(sessionId, count);
   useConversationNews(snapshot);
-  const takeText = (returned: string) => setText((now) => withReturned(now, returned));
+  const takeText = useCallback(
+    (returned: string) => setText((draft) => withReturned(draft, returned)),
+    [setText],
+  );
   useRefusals(session, pending, takeText);
 
-  const actions = useMemo(
-    (): Actions => ({
-      session,
-      edit: (messageId) => {
-        setEditing(messageId);
-        if (messageId === undefined) {
-          focusComposer();
-        }
-      },
-      resend: async (message, edited) => {
-        const copy = await attempt("make the copy", () => resend({ client, session }, message, edited));
-        if (copy !== undefined) {
-          keepDraft(editPlace(message.message_id), "");
-          navigate(chatPath(copy));
-        }
-      },
-      retry: (turnId) => void retry(session, turnId),
-      takeBack: (prompt, written, again) =>
-        void takeBack(session, prompt.message_id).then((isBack) => {
-          if (isBack && again && written) {
-            setText((now) => withReturned(now, written));
-            focusComposer();
-          }
-        }),
-    }),
-    [session, client, setText],
+  const actions = useActions(session, setEditing, takeText);
+  const surroundings = useMemo(
+    (): Surroundings => ({ subject, now, onRetry: (message) => actions.retry(message.turn_id) }),
+    [subject, now, actions],
   );
-  const surroundings = useMemo((): Surroundings => {
-    const ahead = welcome ? welcome.time - Date.now() : 0;
-    return {
-      subject: welcome?.subject,
-      now: () => Date.now() + ahead,
-      onRetry: (message) => actions.retry(message.turn_id),
-    };
-  }, [welcome, actions]);
 
   if (state === "closed" && client.state !== "closed") {
     return <Gone snapshot={snapshot} />;

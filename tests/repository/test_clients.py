@@ -19,7 +19,7 @@ LAYERS = {
         ("ai-sdk", "assistant-ui"),
     ),
     "web": (
-        ("styles", "markdown"),
+        ("styles", "own", "markdown"),
         ("parts",),
         ("app",),
         ("composer", "sidebar", "lab"),

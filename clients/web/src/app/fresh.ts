@@ -2,8 +2,9 @@
  * Chats that were begun here and that the server may not have yet: written offline, say. They are made when
  * they are opened, over a reload too, and then get a title of their first prompt.
  */
+
+import { own } from "../own.js";
 import { kept, newest, readTexts } from "./kept.js";
-import { own } from "./own.js";
 
 const fresh = kept("fresh", readTexts);
 const MOST = 50;

@@ -4,7 +4,7 @@
  */
 import type { UserPart } from "midstream-client";
 import { kept, newest, readTexts } from "../app/kept.js";
-import { own } from "../app/own.js";
+import { own } from "../own.js";
 
 const sent = kept("sent", readTexts);
 const MOST = 64;

@@ -1,6 +1,6 @@
 /** Answers to questions, as they are given and before they are sent (SPEC 8.6). */
 import type { Question, QuestionAnswer } from "midstream-client";
-import { own } from "../app/own.js";
+import { own } from "../own.js";
 
 /** What a person has entered so far, by question. */
 export type Draft = { readonly [questionId: string]: string | readonly string[] };

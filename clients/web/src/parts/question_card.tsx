@@ -1,6 +1,6 @@
 import type { InteractionPart, Question } from "midstream-client";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
-import { own } from "../app/own.js";
+import { own } from "../own.js";
 import { checked, type Draft, inWords } from "./answers.js";
 import { Asked, Problem } from "./approval_card.js";
 import controls from "./buttons.module.css";

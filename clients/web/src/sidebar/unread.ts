@@ -5,7 +5,7 @@
 import type { SessionInfo } from "midstream-client";
 import { useSyncExternalStore } from "react";
 import { kept, newest, readNumbers } from "../app/kept.js";
-import { own } from "../app/own.js";
+import { own } from "../own.js";
 
 /** By session id: `message_count` when it was last seen. */
 export type Seen = Readonly<Record<string, number>>;

@@ -15,8 +15,8 @@ export const timedOut = (what: string, ms: number, problem?: string): MidstreamE
   });
 
 /** The session is closed for this client; `details.reason` says why. Ask the client for it again. */
-export const sessionClosed = (id: string, reason: string): MidstreamError =>
-  new MidstreamError("session_closed", `Session ${id} is closed here (${reason}).`, { id, reason });
+export const sessionClosed = (id: string, reason = "closed by this client"): MidstreamError =>
+  new MidstreamError("session_closed", `Session ${id} is closed (${reason}).`, { id, reason });
 
 /** To go on, make a new client. */
 export const clientClosed = (): MidstreamError =>

@@ -66,7 +66,7 @@ export class Exchange {
 
   /** Whether calls go out now. */
   get isConnected(): boolean {
-    return this.#transport !== undefined;
+    return !!this.#transport;
   }
 
   /** Make a call; `reply` is called once, perhaps before this returns. Returns what gives the answer up. */

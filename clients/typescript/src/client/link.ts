@@ -204,17 +204,15 @@ export class Link {
     this.#transport = undefined;
     this.problem = end.why;
     // what one encoding cannot read, the other may: msgpack knows keys that its library refuses
-    this.#isJsonBetter ||= end.isUnreadable === true && this.#options.encoding === "auto";
-    const asksAgain = end.isUnauthorized && typeof this.#options.token === "function";
-    this.#refused = asksAgain === true;
-    if (end.final && !asksAgain) {
-      this.#core.lost(this.#environment.now(), true);
-      this.#disarm?.();
-      this.#user.linkEnded(end.final);
+    this.#isJsonBetter ||= !!end.isUnreadable && this.#options.encoding === "auto";
+    this.#refused = !!end.isUnauthorized && typeof this.#options.token === "function";
+    const final = this.#refused ? undefined : end.final;
+    this.#core.lost(this.#environment.now(), !!final);
+    this.#arm();
+    if (final) {
+      this.#user.linkEnded(final);
     } else {
-      this.#core.lost(this.#environment.now());
       this.#user.linkDown("offline");
-      this.#arm();
     }
   }
 

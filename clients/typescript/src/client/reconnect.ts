@@ -168,7 +168,7 @@ export class Reconnect {
       return this.#connect(now);
     }
     if (this.phase === "connecting" && now - this.#connectingAt > this.#policy.wakeMs) {
-      return this.#dropAndReturn(now, "an attempt from before the sleep");
+      return this.#dropAndReturn(now, "an attempt before the sleep");
     }
     return this.phase === "open" ? this.#prove(now, this.#policy.wakeMs) : [];
   }
@@ -217,7 +217,7 @@ export class Reconnect {
     }
     // compared as the deadline is computed: with now - received, a rounding could put it off without end
     if (now >= this.#receivedAt + 2 * this.#heartbeatMs) {
-      return this.#drop("silent for two heartbeats");
+      return this.#drop("silent for too long");
     }
     const asks = now >= this.#receivedAt + this.#heartbeatMs && !this.#pinged;
     // it speaks in any case: the server's own ping may wait behind all that a slow link has to carry

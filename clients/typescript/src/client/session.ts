@@ -35,7 +35,6 @@ import type { VerifyReport } from "./verify.js";
 import { SessionView } from "./view.js";
 import { Listeners } from "./waiting.js";
 
-const CLOSED_HERE = "closed by this client";
 /** How long the store may take before the session goes on without what it has. */
 const STORE_MS = 2000;
 /** How long after a change the replica is stored. */
@@ -90,9 +89,14 @@ export class Session extends SessionView implements TurnOwner {
     return this.#tools.exchange.problem;
   }
 
-  /** The prompts that the server has not accepted yet, in order: written offline, or on their way. */
+  /**
+   * The prompts that the server has not accepted yet, in order: written offline, or on their way. None of them
+   * is in `messages` or `queue`: the change that shows an input comes before the answer to its prompt.
+   */
   get pending(): readonly PromptParams[] {
-    return this.#prompts.waiting;
+    const { waiting } = this.#prompts;
+    const id = waiting[0]?.message_id ?? "";
+    return this.message(id) || this.queue.includes(id) ? waiting.slice(1) : waiting;
   }
 
   /** Call back after each change of anything that is read here; the returned function ends that. */
@@ -149,7 +153,7 @@ export class Session extends SessionView implements TurnOwner {
    * Without a connection, `current` means the turn that the replica shows: a late stop must not hit another.
    */
   stop(turnId = "current", cancelQueue: CancelQueue = "own"): Promise<StopResult> {
-    const turn_id = turnId === "current" && this.state !== "live" ? (this.turn?.turn_id ?? turnId) : turnId;
+    const turn_id = (turnId === "current" && this.state !== "live" && this.turn?.turn_id) || turnId;
     return this.#ask(
       "stop",
       { turn_id, cancel_queue: cancelQueue },
@@ -286,7 +290,7 @@ export class Session extends SessionView implements TurnOwner {
     if (error?.code === "not_found" || ["deleted", "forbidden"].includes(error?.details.reason as string)) {
       this.#owner.keeper?.forget(this.pending);
     }
-    this.#prompts.close(error ?? sessionClosed(this.sessionId, CLOSED_HERE));
+    this.#prompts.close(error ?? sessionClosed(this.sessionId));
     this.#news.notify("closed");
     this.#owner.onClosed();
   }
@@ -356,7 +360,7 @@ export class Session extends SessionView implements TurnOwner {
 
   #checkOpen(): undefined {
     if (this.state === "closed") {
-      throw this.error ?? sessionClosed(this.sessionId, CLOSED_HERE);
+      throw this.error ?? sessionClosed(this.sessionId);
     }
     return undefined;
   }

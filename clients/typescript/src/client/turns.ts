@@ -82,7 +82,7 @@ export class Progress implements TurnHandle {
 
   /** Whether nothing more will happen. */
   get isOver(): boolean {
-    return this.error !== undefined || !["pending", "queued", "running"].includes(this.state);
+    return !!this.error || !["pending", "queued", "running"].includes(this.state);
   }
 
   subscribe(listener: () => void): () => void {

@@ -125,7 +125,7 @@ export const readAlso = (tag: string, name: string, table: string): void => {
  */
 export function readServerFrame(frame: unknown): ServerFrame | undefined {
   if (!Array.isArray(frame) || typeof frame[0] !== "string") {
-    throw malformed("no array that begins with a text");
+    throw malformed("no array with a tag");
   }
   const fields = FIELDS.get(frame[0]);
   if (!fields) {

@@ -223,3 +223,25 @@ test("a prompt for a session that is still to be made is sent once it is there",
   expect(stage.socket.calls("prompt").length).toBe(1);
   expect(handle.state).toBe("pending");
 });
+
+test("an input that is shown is not pending any more, though the answer to its prompt is on its way", async () => {
+  const { session, socket } = await liveStage();
+  const started = await session.prompt("one");
+  const queued = await session.prompt("two");
+  const shown: (readonly string[])[] = [];
+  session.subscribe(() => {
+    const pending = session.pending.map((prompt) => prompt.message_id);
+    const elsewhere = [...session.messages.map((message) => message.message_id), ...session.queue];
+    shown.push(pending.filter((id) => elsewhere.includes(id)));
+  });
+  const message = userMessage(2, 6, "one", { message_id: started.messageId, turn_id: "t1" });
+  socket.say("change", 7, 6, true, { messages: [message], turns: [turn(6)] });
+  expect(session.pending.map((prompt) => prompt.message_id)).toEqual([queued.messageId]);
+  socket.answer("prompt", { state: "started", message_id: started.messageId, turn_id: "t1" });
+  socket.say("change", 7, 7, true, { session: info(7, { queue: [queued.messageId] }) });
+  expect(session.pending).toEqual([]);
+  socket.answer("prompt", { state: "queued", message_id: queued.messageId, position: 1 });
+  expect(session.pending).toEqual([]);
+  expect(shown.length).toBeGreaterThan(3);
+  expect(shown.flat()).toEqual([]);
+});

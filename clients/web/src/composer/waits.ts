@@ -29,11 +29,10 @@ export function waitsOf(
   textOf: (messageId: string) => string | undefined,
 ): Waits {
   const queued = queue.map((id): Waiting => ({ message_id: id, text: textOf(id), state: "queued" }));
-  const unsent = pending.filter((prompt) => !queue.includes(prompt.message_id));
   if (!state.isRunning && !queued.length) {
-    return { above: [], inList: unsent };
+    return { above: [], inList: pending };
   }
-  const above = unsent.map(
+  const above = pending.map(
     (prompt): Waiting => ({
       message_id: prompt.message_id,
       text: summaryOf(prompt.parts),

@@ -35,13 +35,7 @@ export interface Content {
 export function rowsOf(content: Content): readonly Row[] {
   const { messages, pending } = content;
   const rows = messages.map((message, at) => rowOf(content, message, at));
-  const shown = new Set(messages.slice(-64).map((message) => message.message_id));
-  return [
-    ...rows,
-    ...pending
-      .filter((prompt) => !shown.has(prompt.message_id)) // accepted, but its answer is still on the way
-      .map((prompt) => ({ ...EMPTY, key: prompt.message_id, prompt })),
-  ];
+  return [...rows, ...pending.map((prompt) => ({ ...EMPTY, key: prompt.message_id, prompt }))];
 }
 
 const EMPTY: Omit<Row, "key"> = {

@@ -105,10 +105,6 @@ describe("where input waits", () => {
     expect(states(true)).toEqual(["queued", "sending"]);
     expect(states(false)).toEqual(["queued", "offline"]);
   });
-
-  it("a prompt that is queued already is not shown twice", () => {
-    expect(waitsOf([prompt], ["m"], { isRunning: true, isLive: true }, none).above).toHaveLength(1);
-  });
 });
 
 describe("attachments", () => {

@@ -2,13 +2,12 @@
 import type { Delivery, UserPart } from "midstream-client";
 import { useClient, useConnection, useServerClock, useSession } from "midstream-client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { attempt } from "../app/errors.js";
 import { freshTitle } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
 import * as act from "../app/session_actions.js";
 import { Composer } from "../composer/composer.js";
 import { withReturned } from "../composer/drafts.js";
-import { forgetSent, rememberSent, sentText, wholeSentText } from "../composer/sent.js";
+import { sentText, wholeSentText } from "../composer/sent.js";
 import { useDraft } from "../composer/use_draft.js";
 import { WaitingList } from "../composer/waiting.js";
 import { waitsOf } from "../composer/waits.js";
@@ -19,6 +18,7 @@ import styles from "./conversation.module.css";
 import { Gone } from "./gone.js";
 import { Header } from "./header.js";
 import { MessageList } from "./message_list.js";
+import { send } from "./send.js";
 import { useActions } from "./use_actions.js";
 import { useConversationNews } from "./use_news.js";
 import { useRefusals } from "./use_refusals.js";
@@ -39,7 +39,7 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
     (returned: string) => setText((draft) => withReturned(draft, returned)),
     [setText],
   );
-  useRefusals(session, pending, takeText);
+  const isFollowed = useRefusals(session, pending, takeText);
 
   const actions = useActions(session, setEditing, takeText);
   const surroundings = useMemo(
@@ -52,15 +52,8 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
   }
   const isLive = state === "live";
   const waits = waitsOf(pending, queue, { isRunning: turn !== undefined, isLive }, sentText);
-  const send = async (parts: readonly UserPart[], delivery: Delivery) => {
-    const messageId = newId("msg");
-    rememberSent(messageId, parts);
-    const handle = await attempt("send the message", () => session.prompt(parts, { messageId, delivery }));
-    if (!handle) {
-      forgetSent(messageId);
-    }
-    return handle !== undefined;
-  };
+  const onSend = (parts: readonly UserPart[], delivery: Delivery) =>
+    send(session, parts, { messageId: newId("msg"), delivery }, isFollowed);
   return (
     <PartSurroundings value={surroundings}>
       <div className={styles.conversation}>
@@ -79,7 +72,7 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
               <Composer
                 text={text}
                 onText={setText}
-                onSend={send}
+                onSend={onSend}
                 isRunning={turn !== undefined}
                 isOffline={state === "offline"}
                 onStop={() => void act.stop(session)}

@@ -5,12 +5,12 @@ import { errorText } from "../app/errors.js";
 import { notify } from "../app/notice.js";
 import { forgetSent, textOf } from "../composer/sent.js";
 
-/** Give the text of each refused prompt back, and say why it was refused. */
+/** Give the text of each refused prompt back, and say why it was refused. Returns whether that is done for a prompt. */
 export function useRefusals(
   session: Session,
   pending: readonly PromptParams[],
   onReturned: (text: string) => void,
-): void {
+): (messageId: string) => boolean {
   const followed = useRef(new Set<string>());
   const giveBack = useRef(onReturned);
   giveBack.current = onReturned;
@@ -34,4 +34,5 @@ export function useRefusals(
       }
     }
   }, [session, pending]);
+  return (messageId) => followed.current.has(messageId);
 }

@@ -104,6 +104,24 @@ describeInBrowser("a page that is loaded again", () => {
     await eventually(() => composer(page).inputValue()).toBe("written too late");
   });
 
+  test("gives back, whole, what is too long to be sent", async () => {
+    const page = await here.open();
+    await here.answer(page, "how long may it be", "Not too long.");
+    await untilAnswered(page, "Not too long.");
+    await untilQuiet(page);
+    const long = `${"m".repeat(1_100_000)} the end`;
+    await composer(page).evaluate((field, text) => {
+      // as if it was pasted: to type it would take minutes
+      const area = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value");
+      area?.set?.call(field, text);
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }, long);
+    await composer(page).press("Enter");
+    await page.getByText("This is too big for the server").first().waitFor();
+    await eventually(async () => (await composer(page).inputValue()) === long).toBe(true);
+    expect(await said(page)).toEqual(["how long may it be"]);
+  });
+
   test("still shows what waits in the queue, and can take it back", async () => {
     const page = await here.open();
     const turn = await here.begin(page, "take your time");

@@ -12,6 +12,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
+from urllib.parse import quote
 
 from midstream.cli.failure import CommandFailed
 from midstream.cli.serve import LISTENING
@@ -40,10 +41,10 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
     url = f"ws://{HOST}:{port}"
     if _answers(port):
         _say(stdout, f"A server listens at {url} already: joining it.")
-        _say(stdout, _invitation(port))
+        _say(stdout, _addresses(port, session_id))
         return asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
     with _leaving_on(signal.SIGTERM, signal.SIGHUP), _server(port, database) as process:
-        _say(stdout, _invitation(port))
+        _say(stdout, _invitation(port, session_id))
         _say(stdout, f"The server is process {process.pid} at {url}, its database {database}.")
         _say(stdout, f"Join from a second terminal: make chat (or: midstream chat {url} {session_id})")
         code = asyncio.run(talk(url, session_id, stdin=stdin, stdout=stdout))
@@ -53,15 +54,23 @@ def demo(*, port: int, database: Path, session_id: str, stdin: TextIO, stdout: T
         return code
 
 
-def _invitation(port: int) -> str:
-    """Say where to look, in lines that stand out."""
-    text = f"\n    Open the chat page:  http://{HOST}:{port}/\n    Its link lab:        http://{HOST}:{port}/?lab\n"
-    if page_folder() is None:
-        text = (
-            "\n    The chat page is not built; chat here, in the terminal.\n"
-            "    To get it, install Node 20 or newer with npm, then: make page\n"
-        )
-    return text
+def _invitation(port: int, session_id: str) -> str:
+    """Say where to look, or how to get what is not there, in lines that stand out."""
+    if page_folder() is not None:
+        return _addresses(port, session_id)
+    return (
+        "\n    The chat page is not built; chat here, in the terminal.\n"
+        "    To get it, install Node 20 or newer with npm, then: make page\n"
+    )
+
+
+def _addresses(port: int, session_id: str) -> str:
+    page, place = f"http://{HOST}:{port}", quote(session_id, safe="")
+    return (
+        f"\n    Open the chat page:  {page}/\n"
+        f"    This conversation:   {page}/s/{place}\n"
+        f"    Its link lab:        {page}/s/{place}?lab\n"
+    )
 
 
 def _answers(port: int) -> bool:

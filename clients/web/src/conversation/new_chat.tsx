@@ -1,5 +1,5 @@
 /** A chat that does not exist yet: it begins with the first message. */
-import { ArrowUpRight } from "lucide-react";
+import { ArrowUp } from "lucide-react";
 import type { UserPart } from "midstream-client";
 import { useClient, useConnection } from "midstream-client/react";
 import { useEffect, useRef } from "react";
@@ -78,7 +78,7 @@ export function NewChat() {
                     {example.text}
                     <small>{example.hint}</small>
                   </span>
-                  <ArrowUpRight aria-hidden />
+                  <ArrowUp aria-hidden />
                 </button>
               </li>
             ))}

@@ -1,5 +1,5 @@
 /** The panel of the link lab: what can be done to the link, and what it cost. */
-import { FlaskConical, RotateCcw, Scissors, Snowflake, Unplug } from "lucide-react";
+import { FlaskConical, Power, Scissors, Snowflake, Unplug } from "lucide-react";
 import { type ReactNode, useEffect, useId, useState, useSyncExternalStore } from "react";
 import type { Incident } from "./incidents.js";
 import type { Lab, LabView } from "./lab.js";
@@ -62,13 +62,28 @@ function Controls({ lab, view }: { readonly lab: Lab; readonly view: LabView }):
   const delay = useId();
   return (
     <div className={styles.controls}>
-      <button type="button" aria-pressed={isCut} onClick={() => lab.cut(!isCut)}>
+      <button
+        type="button"
+        title="Connections are lost, and new ones find nobody"
+        aria-pressed={isCut}
+        onClick={() => lab.cut(!isCut)}
+      >
         <Scissors size={16} strokeWidth={1.75} aria-hidden /> {isCut ? "Restore the link" : "Cut the link"}
       </button>
-      <button type="button" aria-pressed={isFrozen} onClick={() => lab.freeze(!isFrozen)}>
+      <button
+        type="button"
+        title="Sockets stay open, but nothing passes: a phone in a tunnel"
+        aria-pressed={isFrozen}
+        onClick={() => lab.freeze(!isFrozen)}
+      >
         <Snowflake size={16} strokeWidth={1.75} aria-hidden /> {isFrozen ? "Thaw" : "Freeze"}
       </button>
-      <button type="button" disabled={isCut || isFrozen} onClick={() => lab.drop()}>
+      <button
+        type="button"
+        title="The connection is lost once; the next one works"
+        disabled={isCut || isFrozen}
+        onClick={() => lab.drop()}
+      >
         <Unplug size={16} strokeWidth={1.75} aria-hidden /> Drop the socket
       </button>
       <KillButton lab={lab} />
@@ -102,8 +117,8 @@ function KillButton({ lab }: { readonly lab: Lab }): ReactNode {
   };
   return (
     <>
-      <button type="button" onClick={kill}>
-        <RotateCcw size={16} strokeWidth={1.75} aria-hidden /> Kill the server
+      <button type="button" title="As by kill -9; it starts again by itself" onClick={kill}>
+        <Power size={16} strokeWidth={1.75} aria-hidden /> Kill the server
       </button>
       {problem ? <span role="alert">{problem}</span> : null}
     </>

@@ -127,7 +127,7 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
         <input
           type="search"
           value={search}
-          placeholder={isArchive ? "Search archived chats" : "Search"}
+          placeholder="Search titles"
           aria-label={isArchive ? "Search archived chats" : "Search chats"}
           onChange={(event) => setSearch(event.target.value)}
           onKeyDown={(event) => event.key === "Escape" && setSearch("")}

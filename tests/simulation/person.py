@@ -45,6 +45,11 @@ class Person(Visitor):
         session = self._open.get(session_id)
         return session is not None and session.state == "live"
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether its lists are live: so its connection is, and what it still had to send is on its way."""
+        return all(sessions.state == "live" for sessions in self._lists.values())
+
     def _begin(self) -> None:
         self._open = {}
         self._client = Client(

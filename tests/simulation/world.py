@@ -226,6 +226,8 @@ class World:
         found = ["the server is down"] if self.backend.running is None else []
         for visitor in self.visitors.values():
             found += [task.get_name() for task in visitor.errands]
+            if isinstance(visitor, Person) and not visitor.is_connected:
+                found.append(f"{visitor.name} has no connection")
             found += [
                 f"{visitor.name} is not live in {session_id}"
                 for session_id in (self._existing() if visitor is judge else visitor.entered)

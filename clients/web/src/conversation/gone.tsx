@@ -6,8 +6,8 @@ import controls from "../app/controls.module.css";
 import { navigate } from "../app/route.js";
 import styles from "./conversation.module.css";
 import { goneWords } from "./gone_words.js";
-import { ListButton } from "./header.js";
 import header from "./header.module.css";
+import { ListButton } from "./list_button.js";
 import { moveUnsent } from "./unsent.js";
 
 const UNSENT = "What you wrote there and was not sent is in the box of a new chat.";

@@ -5,7 +5,6 @@ import {
   CopyPlus,
   Ellipsis,
   Eraser,
-  Menu as MenuIcon,
   Pencil,
   Shield,
   ShieldCheck,
@@ -15,28 +14,13 @@ import {
 import type { SessionSnapshot } from "midstream-client/react";
 import { useClient } from "midstream-client/react";
 import { useState } from "react";
-import controls from "../app/controls.module.css";
 import { freshTitle } from "../app/fresh.js";
 import { Menu } from "../app/menu.js";
 import * as act from "../app/session_actions.js";
-import { useShell } from "../app/shell.js";
 import { titleFor } from "../sidebar/groups.js";
 import { TitleField } from "../sidebar/title_field.js";
 import styles from "./header.module.css";
-
-export function ListButton() {
-  const shell = useShell();
-  return shell.isPhone ? (
-    <button
-      type="button"
-      className={controls.icon}
-      onClick={shell.openList}
-      aria-label="Open the list of chats"
-    >
-      <MenuIcon aria-hidden />
-    </button>
-  ) : null;
-}
+import { ListButton } from "./list_button.js";
 
 export function Header({ snapshot }: { readonly snapshot: SessionSnapshot }) {
   const { info, session } = snapshot;

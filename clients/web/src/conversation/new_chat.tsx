@@ -13,7 +13,7 @@ import { NEW_CHAT } from "../composer/drafts.js";
 import { rememberSent, summaryOf } from "../composer/sent.js";
 import { useDraft } from "../composer/use_draft.js";
 import { ConnectionLine } from "./connection_line.js";
-import { ListButton } from "./header.js";
+import { ListButton } from "./list_button.js";
 import styles from "./new_chat.module.css";
 
 /** What the demo agent understands, and any other may be asked. */

@@ -12,7 +12,7 @@ import { setTheme, THEMES, type Theme, useTheme } from "../app/theme.js";
 import { groupByDay, matches } from "./groups.js";
 import { SessionRow } from "./session_row.js";
 import styles from "./sidebar.module.css";
-import { markListed, unreadCount, useSeen } from "./unread.js";
+import { unreadCount, useSeen } from "./unread.js";
 import { useSessionList } from "./use_session_list.js";
 
 /** So near the end of the list, in px, more is loaded. */
@@ -101,11 +101,6 @@ function Chats({ route, onGo, isArchive }: ChatsProps) {
     () => (sought ? sessions.filter((session) => matches(session, sought)) : sessions),
     [sessions, sought],
   );
-  useEffect(() => {
-    if (isKnown && !isArchive) {
-      markListed(sessions);
-    }
-  }, [sessions, isKnown, isArchive]);
   // what is looked for may lie further down: read on until it is found or the list ends
   const readsOn = Boolean(sought) && hasMore && found.length < 20;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each page that came lets the next be asked for

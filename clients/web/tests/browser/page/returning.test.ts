@@ -38,7 +38,7 @@ describeInBrowser("a page that is loaded again", () => {
     await expectEqual(page);
   });
 
-  test("shows the conversation before it has a connection, and says that it has none", async () => {
+  test("shows the conversation and the list before it has a connection, and says that it has none", async () => {
     const page = await here.open();
     await here.answer(page, "remember this", "I remember.");
     await untilQuiet(page);
@@ -46,6 +46,7 @@ describeInBrowser("a page that is loaded again", () => {
     here.proxy.cut("socket");
     await page.reload();
     await untilAnswered(page, "I remember.");
+    await page.getByRole("navigation", { name: "Chats" }).getByText("remember this").waitFor();
     await untilOffline(page);
     here.proxy.heal();
     await expectEqual(page);

@@ -5,7 +5,7 @@ import type { Size, Visit } from "./house.js";
 const COMPOSER = "#composer-text";
 const ANSWERED = "article[aria-label^=Agent]";
 const STOP = "[aria-label='Stop the answer']";
-const OPEN_LIST = "[aria-label='Open the list of chats']";
+const OPEN_LIST = "[aria-label^='Open the list of chats']";
 const MENU = "[aria-label='What to do with this chat']";
 
 export interface PageState {

@@ -1,4 +1,4 @@
-import type { Client, Message } from "midstream-client";
+import type { Client, Message, Part } from "midstream-client";
 import { MidstreamProvider, useSession, useSessions, useTurnElapsed } from "midstream-client/react";
 import { type FormEvent, memo, useState } from "react";
 
@@ -61,5 +61,26 @@ function Chat({ id }: { readonly id: string }) {
 
 /** Renders again only when its own message changed. */
 const MessageView = memo(({ message }: { readonly message: Message }) => (
-  <article>{message.parts.map((part) => (part.type === "text" ? part.text : null))}</article>
+  <article>
+    {message.parts.map((part) => (
+      <PartView key={part.part_id} part={part} />
+    ))}
+  </article>
 ));
+
+function PartView({ part }: { readonly part: Part }) {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "tool":
+      return (
+        <code>
+          {part.tool_name}: {part.error ?? part.state}
+        </code>
+      );
+    case "error":
+      return <p role="alert">{part.message}</p>;
+    default:
+      return null; // reasoning, sources, files, …
+  }
+}

@@ -99,7 +99,7 @@ describeInBrowser("a page that is used by keyboard alone", () => {
       const menu = page.locator("[aria-label='What to do with this chat']").first();
       await menu.focus();
       await page.keyboard.press("Enter");
-      await page.waitForSelector("[role=menu]:popover-open");
+      await page.waitForSelector("[role=menu]:popover-open [role^=menuitem]:focus"); // keys before that are nobody's
       const first = await label();
       await page.keyboard.press("ArrowDown");
       expect(await label()).not.toBe(first);
@@ -116,7 +116,7 @@ describeInBrowser("a page that is used by keyboard alone", () => {
 
       await menu.focus();
       await page.keyboard.press("Enter");
-      await page.waitForSelector("[role=menu]:popover-open");
+      await page.waitForSelector("[role=menu]:popover-open [role^=menuitem]:focus"); // keys before that are nobody's
       await page.keyboard.press("End"); // Delete, which asks first
       await page.keyboard.press("Enter");
       await page.waitForSelector("dialog[open]");

@@ -217,7 +217,7 @@ export class Reconnect {
     }
     // compared as the deadline is computed: with now - received, a rounding could put it off without end
     if (now >= this.#receivedAt + 2 * this.#heartbeatMs) {
-      return this.#drop("silent for too long");
+      return this.#drop("silent too long");
     }
     const asks = now >= this.#receivedAt + this.#heartbeatMs && !this.#pinged;
     // it speaks in any case: the server's own ping may wait behind all that a slow link has to carry

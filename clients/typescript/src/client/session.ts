@@ -288,7 +288,7 @@ export class Session extends SessionView implements TurnOwner {
   #onClosed(error: MidstreamError | undefined): void {
     this.#saving?.();
     if (error?.code === "not_found" || ["deleted", "forbidden"].includes(error?.details.reason as string)) {
-      this.#owner.keeper?.forget(this.pending);
+      this.#owner.keeper?.forget(this.#prompts.waiting);
     }
     this.#prompts.close(error ?? sessionClosed(this.sessionId));
     this.#news.notify("closed");

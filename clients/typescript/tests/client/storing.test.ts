@@ -118,6 +118,17 @@ test("a deleted session leaves nothing in the store", async () => {
   expect(await map.readAll("")).toEqual([]);
 });
 
+test("a deleted session leaves no prompt either that is shown, and whose answer never came", async () => {
+  const map = memoryMap();
+  const { session, socket } = await liveStage({ store: keepIn(map) });
+  const { messageId } = await session.prompt("Hi");
+  socket.say("change", 7, 6, true, { messages: [userMessage(2, 6, "Hi", { message_id: messageId })] });
+  expect(session.pending).toEqual([]);
+  socket.say("closed", 7, "deleted", false);
+  await settle();
+  expect(await map.readAll("")).toEqual([]);
+});
+
 test("places do not see each other", async () => {
   const map = memoryMap();
   await new Stage()

@@ -49,7 +49,12 @@ async function nextStop(page: Page): Promise<Stop | undefined> {
           [style.outline, style.boxShadow, style.border, style.clipPath, style.background].join(" "),
         )
         .join("\n");
-    const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const drawn = async () => {
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      // what fades in is looked at when it is there
+      const fades = document.getAnimations().filter((one) => one instanceof CSSTransition);
+      await Promise.allSettled(fades.map((one) => one.finished));
+    };
     await drawn();
     const focused = look();
     const opacity = around.reduce((sum, one) => sum * Number(getComputedStyle(one).opacity), 1);

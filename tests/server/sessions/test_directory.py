@@ -115,6 +115,16 @@ async def test_the_list_shows_the_last_changed_first_whatever_its_pages(street: 
 
 
 @in_simulation
+async def test_sessions_that_changed_at_one_time_are_listed_by_id(street: Street) -> None:
+    """As a client that watches orders them (SPEC 4.8): both show one order, also over a page's end."""
+    async with street.house() as house:
+        for name in ("c", "a", "d", "b"):
+            await house.create(name)
+        for limit in (1, 2, 3, 50):
+            assert await listed(house, calls.ListParams(limit=limit)) == ["a", "b", "c", "d"]
+
+
+@in_simulation
 async def test_archived_sessions_are_listed_where_asked(street: Street) -> None:
     """Instead of the others."""
     async with street.house() as house:
@@ -141,7 +151,8 @@ def place(text: str) -> str:
         place("[1]"),
         place('["a", 1]'),
         place("[1, -1]"),
-        place(f"[{2**64}, 1]"),
+        place("[1, 1]"),
+        place(f'[{2**64}, "s"]'),
     ],
 )
 def test_a_place_that_no_list_gave_is_refused_by_its_field(

@@ -281,12 +281,12 @@ def test_turns_are_found_by_id_and_by_revision() -> None:
 
 
 def test_sessions_are_listed_by_their_last_change_page_by_page() -> None:
-    """Each once, also where several changed at one time; the newest first."""
+    """Each once; the newest first, and of those that changed at one time by id, as a client orders them."""
     connection = new_connection()
     times = [5, 9, 5, 5, 1, 9]
     for number, time in enumerate(times, 1):
         create(connection, new_session(f"s{number}", updated_at=time))
-    expected = [f"s{number}" for _, number in sorted(((t, n) for n, t in enumerate(times, 1)), reverse=True)]
+    expected = [f"s{number}" for _, number in sorted((-t, n) for n, t in enumerate(times, 1))]
     for limit in (1, 2, 4, 10):
         listed: list[str] = []
         after, pages = None, 0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.services import Services
 
 
-_Place = tuple[Annotated[int, Meta(ge=0, le=MAX_INTEGER)], Annotated[int, Meta(ge=0, le=MAX_INTEGER)]]
+_Place = tuple[Annotated[int, Meta(ge=0, le=MAX_INTEGER)], str]
 """Where a page of sessions ended: the time and the number of its last."""
 
 
@@ -212,13 +212,13 @@ def _result(connection: apsw.Connection, session_id: str) -> calls.SessionResult
     )
 
 
-def _write_place(place: tuple[int, int]) -> str:
+def _write_place(place: tuple[int, str]) -> str:
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
 
 
-def _read_place(text: str) -> tuple[int, int]:
+def _read_place(text: str) -> tuple[int, str]:
     try:
-        time, number = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
+        time, session_id = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
     except ValueError as error:
         raise InvalidRequest("after", "is not a place in the list; give the next_after of a page") from error
-    return time, number
+    return time, session_id

@@ -171,26 +171,26 @@ def turns_since(connection: apsw.Connection, session_no: int, version: int, limi
 
 
 def list_sessions(
-    connection: apsw.Connection, *, limit: int, after: tuple[int, int] | None, archived: bool
-) -> tuple[list[Session], tuple[int, int] | None]:
-    """Return sessions, the last changed first, and where the next page begins.
+    connection: apsw.Connection, *, limit: int, after: tuple[int, str] | None, archived: bool
+) -> tuple[list[Session], tuple[int, str] | None]:
+    """Return sessions in the order of a list (SPEC 4.8), and where the next page begins.
 
     With ``archived`` the archived ones, and only those; without, the others.
     """
-    time, number = after or (2**62, 2**62)
+    time, session_id = after or (2**62, "")
     found = connection.execute(
         f"SELECT {rows.SESSION_COLUMNS}, session_no FROM sessions WHERE status = 'live'"
-        " AND (archived_at IS NOT NULL) = ? AND (updated_at, session_no) < (?, ?)"
-        " ORDER BY updated_at DESC, session_no DESC LIMIT ?",
-        (int(archived), time, number, limit + 1),
+        " AND (archived_at IS NOT NULL) = ?1 AND updated_at <= ?2 AND (updated_at < ?2 OR session_id > ?3)"
+        " ORDER BY updated_at DESC, session_id LIMIT ?4",
+        (int(archived), time, session_id, limit + 1),
     )
     width = rows.SESSION_WIDTH
-    listed = [(rows.read_session(row[:width], _queue(connection, row[width])), row[width]) for row in found]
+    listed = [rows.read_session(row[:width], _queue(connection, row[width])) for row in found]
     following = None
     if len(listed) > limit:
-        last, last_number = listed[limit - 1]
-        following = (last.updated_at, last_number)
-    return [session for session, _ in listed[:limit]], following
+        last = listed[limit - 1]
+        following = (last.updated_at, last.session_id)
+    return listed[:limit], following
 
 
 def size_of(message: StoredMessage) -> int:

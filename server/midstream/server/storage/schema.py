@@ -152,7 +152,12 @@ CREATE TABLE summaries (
 ) STRICT;
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES)
+_LIST_ORDER = """
+DROP INDEX sessions_by_time;
+CREATE INDEX sessions_by_time ON sessions (updated_at DESC, session_id) WHERE status = 'live';
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES, _LIST_ORDER)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

@@ -61,5 +61,5 @@ $(PACKAGE): pyproject.toml
 
 $(TOOLS): $(PACKAGE)
 	@echo "Installing the checkers and the test tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --group bench
 	@touch $@

@@ -222,7 +222,11 @@ def _show(connection: apsw.Connection, *, session_no: int, session_id: str) -> L
 def _batch_of(session_no: int, copies: list[Message]) -> Callable[..., None]:
     heads = [
         MessageRow(
-            head=structs.replace(copy, parts=[]), created_version=1, part_count=len(copy.parts), is_open=False
+            head=structs.replace(copy, parts=[]),
+            created_version=1,
+            part_count=len(copy.parts),
+            is_open=False,
+            drops=False,
         )
         for copy in copies
     ]

@@ -37,7 +37,7 @@ class Place(NamedTuple):
 class OpenMessage:
     """A message that may still change, with what the store and a catch-up need to know of its parts."""
 
-    __slots__ = ("created_version", "dirty", "live", "part_revisions", "sizes")
+    __slots__ = ("created_version", "dirty", "live", "part_revisions", "sizes", "stored_parts")
 
     def __init__(
         self, message: Message, *, created_version: int, part_revisions: list[int], sizes: list[int]
@@ -49,6 +49,8 @@ class OpenMessage:
         self.sizes = sizes
         self.dirty: set[int] = set()
         """Sequences of parts that changed since the last commit."""
+        self.stored_parts = len(part_revisions)
+        """How many parts the last commit left in the store: those of the message that this starts from."""
 
     @property
     def head(self) -> Message:
@@ -190,6 +192,7 @@ class Projection:
             del message.sizes[finished.part_count :]
         if stored:
             message.dirty.clear()
+            message.stored_parts = finished.part_count
             if not message.is_open():
                 del self.open[sequence]
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,7 +19,7 @@ from midstream.server.sessions.stream import Stream
 from midstream.server.sessions.ticks import WaitingText, size_of
 from midstream.server.sessions.versions import Versions
 from midstream.server.sessions.writes import session_write
-from midstream.server.storage import store
+from midstream.server.storage.commits import commit_of
 from midstream.server.storage.records import SessionWrite
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class LoadedState:
 
     async def _store(self, write: SessionWrite) -> None:
         # shielded: the commit happens or not whatever becomes of its caller, and the loop must know
-        await asyncio.shield(self._services.database.write(partial(store.write_session, write=write)))
+        await asyncio.shield(self._services.database.write(commit_of(write)))
 
     # Streamed text
 

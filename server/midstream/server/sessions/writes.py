@@ -46,6 +46,7 @@ def session_write(
                 created_version=message.created_version,
                 part_count=message.part_count,
                 is_open=_is_open(message, opened),
+                drops=opened is not None and opened.stored_parts > message.part_count,
             )
         )
     return SessionWrite(

@@ -8,9 +8,10 @@ from __future__ import annotations
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
 
 import apsw
 
@@ -47,19 +48,43 @@ class Failed:
 
 Outcome = Done | Failed
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Alike(Generic[T]):
+    """A job that its batch does together with others of its kind, where they stand next to each other.
+
+    So the statements are few, and with them the times that the writer leaves and enters the interpreter.
+    It gives None.
+    """
+
+    key: Hashable
+    """What it changes: two jobs with one key are not done together, but one after the other."""
+    item: T
+    do: Callable[[apsw.Connection, Sequence[T]], None]
+    """Does what these items say, all or nothing."""
+
+    def __call__(self, connection: apsw.Connection) -> None:
+        """Do it alone."""
+        self.do(connection, [self.item])
+
 
 def run_batch(connection: apsw.Connection, generation: int, jobs: Sequence[Work]) -> list[Outcome]:
-    """Run the jobs in order in one transaction, each in a savepoint of its own, and commit.
+    """Run the jobs in order in one transaction, and commit.
 
-    A job that raises is rolled back alone. When the transaction as a whole fails (BEGIN, COMMIT, a disk
-    error that made SQLite roll back) every job has failed with `CommitFailed`; when the file belongs to
-    another generation, with `OwnershipLost`. Nothing is raised but an interrupt, and no transaction is
-    left open where SQLite still lets us end it.
+    Each is in a savepoint of its own, or in one with others that are :class:`Alike`. A job that raises is
+    rolled back alone. When the transaction as a whole fails (BEGIN, COMMIT, a disk error that made SQLite
+    roll back) every job has failed with `CommitFailed`; when the file belongs to another generation, with
+    `OwnershipLost`. Nothing is raised but an interrupt, and no transaction is left open where SQLite still
+    lets us end it.
     """
     try:
         connection.execute("BEGIN IMMEDIATE")
         check_generation(connection, generation)
-        outcomes = [_run_job(connection, job) for job in jobs]
+        outcomes: list[Outcome] = []
+        for group in _groups(jobs):
+            outcomes += _run_group(connection, group)
         connection.execute("COMMIT")
     except OwnershipLost as lost:
         _roll_back(connection)
@@ -101,6 +126,38 @@ def attempt(job: Work, connection: apsw.Connection, failure: type[CommitFailed |
                 return Failed(plain)
             case _:
                 return Failed(error)
+
+
+def _groups(jobs: Sequence[Work]) -> Iterator[list[Work]]:
+    """Split the jobs into runs that can be done together, most often of one."""
+    group: list[Work] = []
+    keys: set[Hashable] = set()
+    do: object = None
+    for job in jobs:
+        alike = _alike(job)
+        if group and (alike is None or alike.do is not do or alike.key in keys):
+            yield group
+            group, keys = [], set()
+        group.append(job)
+        do = None if alike is None else alike.do
+        if alike is not None:
+            keys.add(alike.key)
+    if group:
+        yield group
+
+
+def _alike(job: Work) -> Alike[object] | None:
+    return cast("Alike[object]", job) if isinstance(job, Alike) else None
+
+
+def _run_group(connection: apsw.Connection, group: list[Work]) -> list[Outcome]:
+    first = _alike(group[0])
+    if first is not None and len(group) > 1:
+        items = [alike.item for job in group if (alike := _alike(job))]
+        if isinstance(_run_job(connection, lambda there: first.do(there, items)), Done):
+            return [Done(None) for _ in group]
+        # one of them is to blame: each alone, so that the others are done all the same
+    return [_run_job(connection, job) for job in group]
 
 
 def _run_job(connection: apsw.Connection, job: Work) -> Outcome:

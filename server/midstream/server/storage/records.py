@@ -74,6 +74,8 @@ class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
     created_version: int
     part_count: int
     is_open: bool
+    drops: bool = True
+    """Whether parts above ``part_count`` may be stored, which are to go."""
 
 
 PartRow: TypeAlias = tuple[int, int, int, bytes]

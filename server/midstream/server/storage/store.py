@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from midstream.protocol.model import Session
-from midstream.server.storage import rows, summaries
+from midstream.server.storage import commits, rows
 from midstream.server.storage.messages import open_messages
 from midstream.server.storage.records import (
     AttachmentRow,
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from midstream.server.storage.records import MessageRow, PartRow
 
-_LEDGER_SET = ", ".join(f"{column} = ?" for column in rows.LEDGER_COLUMNS.split(", "))
-_SESSION_SET = ", ".join(f"{column} = ?" for column in rows.SESSION_COLUMNS.split(", "))
 _TABLES = ("messages", "parts", "turns", "inputs", "interactions", "epochs", "attachments", "summaries")
 """The tables with rows of a session, besides its own."""
 _PURGE_ROWS = 500
@@ -149,61 +147,15 @@ def sessions_to_clean(connection: apsw.Connection) -> list[int]:
 
 def write_session(connection: apsw.Connection, write: SessionWrite) -> None:
     """Store one commit of one session: all of it or, when it raises, nothing."""
-    number = write.session_no
-    _write_ledger(connection, number, write.ledger, write.epoch_end)
-    if write.session is not None:
-        connection.execute(
-            f"UPDATE sessions SET {_SESSION_SET} WHERE session_no = ?",
-            (*rows.session_values(write.session), number),
-        )
-    for message in write.messages:
-        _write_message(connection, number, message)
-    write_parts(connection, number, write.parts)
-    connection.executemany(
-        "INSERT OR IGNORE INTO interactions (session_no, interaction_id, message_sequence, part_sequence)"
-        " VALUES (?, ?, ?, ?)",
-        [(number, *found) for found in write.interactions],
-    )
-    for turn in write.turns:
-        connection.execute(
-            "INSERT INTO turns (session_no, turn_id, revision, body) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
-            (number, turn.turn_id, turn.revision, rows.encode(turn)),
-        )
-    for item in write.inputs:
-        _write_input(connection, number, item)
-    if write.attachment is not None:
-        kept = write.attachment
-        connection.execute(
-            "INSERT OR REPLACE INTO attachments"
-            " (session_no, turn_id, generation, n, worker, instance, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, kept.turn_id, kept.generation, kept.n, kept.worker, kept.instance, kept.outcomes),
-        )
-    summaries.write(connection, number, write.summaries)
-    if write.deleted:
-        # of a deleted session only the id stays, so that it is never given again, and the key
-        connection.execute(
-            "UPDATE sessions SET status = 'deleted', title = NULL, metadata = ? WHERE session_no = ?",
-            (rows.encode({}), number),
-        )
-
-
-def write_parts(connection: apsw.Connection, session_no: int, parts: list[PartRow]) -> None:
-    """Insert or replace parts."""
-    connection.executemany(
-        "INSERT INTO parts (session_no, message_sequence, sequence, revision, body) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
-        [(session_no, *part) for part in parts],
-    )
+    commits.write_sessions(connection, [write])
 
 
 def write_forked(
     connection: apsw.Connection, session_no: int, messages: list[MessageRow], parts: list[PartRow]
 ) -> None:
     """Store one batch of a fork's copies."""
-    for message in messages:
-        _write_message(connection, session_no, message)
-    write_parts(connection, session_no, parts)
+    commits.write_messages(connection, ((session_no, message) for message in messages))
+    commits.write_parts(connection, ((session_no, part) for part in parts))
 
 
 def show_forked(connection: apsw.Connection, session_no: int) -> None:
@@ -268,60 +220,6 @@ def find_input(connection: apsw.Connection, session_no: int, message_id: str) ->
         connection, "SELECT 1 FROM messages WHERE session_no = ? AND message_id = ?", (session_no, message_id)
     )
     return (None if row is None else rows.read_input(row)), taken is not None
-
-
-def _write_ledger(
-    connection: apsw.Connection, number: int, ledger: LedgerRow, ended: EpochEnd | None
-) -> None:
-    connection.execute(
-        f"UPDATE sessions SET {_LEDGER_SET} WHERE session_no = ?",
-        (*rows.ledger_values(ledger), number),
-    )
-    if ended is not None:
-        connection.execute(
-            "INSERT OR REPLACE INTO epochs (session_no, epoch, end_version, last_commit) VALUES (?, ?, ?, ?)",
-            (number, ended.epoch, ended.version, ended.commit),
-        )
-
-
-def _write_message(connection: apsw.Connection, number: int, row: MessageRow) -> None:
-    head = row.head
-    connection.execute(
-        "INSERT INTO messages (session_no, sequence, message_id, turn_id, revision, created_version, role,"
-        " visibility, state, created_at, updated_at, origin, part_count, is_open)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_no, sequence) DO UPDATE SET"
-        " revision = excluded.revision, state = excluded.state, updated_at = excluded.updated_at,"
-        " part_count = excluded.part_count, is_open = excluded.is_open",
-        (
-            number,
-            head.sequence,
-            head.message_id,
-            rows.nullable(head.turn_id),
-            head.revision,
-            row.created_version,
-            head.role,
-            head.visibility,
-            rows.nullable(head.state),
-            head.created_at,
-            head.updated_at,
-            rows.encode(head.origin) if head.origin else None,
-            row.part_count,
-            int(row.is_open),
-        ),
-    )
-    connection.execute(
-        "DELETE FROM parts WHERE session_no = ? AND message_sequence = ? AND sequence > ?",
-        (number, head.sequence, row.part_count),
-    )
-
-
-def _write_input(connection: apsw.Connection, number: int, item: InputRow) -> None:
-    connection.execute(
-        f"INSERT INTO inputs (session_no, {rows.INPUT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET state = excluded.state, turn_id = excluded.turn_id,"
-        " parts = excluded.parts",
-        (number, *rows.input_values(item)),
-    )
 
 
 def _one(connection: apsw.Connection, sql: str, values: tuple[object, ...]) -> rows.Row | None:

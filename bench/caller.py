@@ -13,7 +13,6 @@ from websockets.typing import Subprotocol
 
 from midstream.protocol.calls import (
     CreateParams,
-    ForkParams,
     PromptParams,
     PromptResult,
     SessionParams,
@@ -81,11 +80,6 @@ class Caller:
             session_id=session_id, message_id=message_id, parts=[TextPart(text=text)], delivery="queue"
         )
         await self.call("prompt", params, PromptResult)
-
-    async def fork(self, session_id: str, new_session_id: str) -> None:
-        """Copy a session."""
-        params = ForkParams(session_id=session_id, new_session_id=new_session_id)
-        await self.call("sessions.fork", params, SessionResult)
 
     async def until_idle(self, session_id: str) -> None:
         """Wait until no turn runs in a session."""

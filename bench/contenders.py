@@ -68,8 +68,8 @@ class Contender:
 
 
 def session(number: int) -> str:
-    """Return the id of a session of the server under test."""
-    return f"s{number}"
+    """Return the id of a session of the server under test; all are of one length."""
+    return f"s{number:05}"
 
 
 def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
@@ -81,14 +81,13 @@ def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
         return f"group {name}\nsend {call.hex()}\nawait 1"
 
     # the tags of frames: what begins with them is no text, and not counted
-    ping, mark, change = (bytes((0x90 + size, 0xA0 + len(tag))) + tag for size, tag in _TAGS)
+    ping, *others = (bytes((0x90 + size, 0xA0 + len(tag))) + tag for size, tag in _TAGS)
     return _lines(
         (
             "path /",
             f"header Sec-WebSocket-Protocol: {MSGPACK.subprotocol}",
             f"ping {ping.hex()} {MSGPACK.encode(Pong(0, 0)).hex()}",
-            f"skip {mark.hex()}",
-            f"skip {change.hex()}",
+            *(f"skip {tag.hex()}" for tag in others),
             "deltas",
             f"send {hello.hex()}",
             "await 1",
@@ -97,7 +96,7 @@ def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
     )
 
 
-_TAGS: Final = ((2, b"ping"), (3, b"mark"), (5, b"change"))
+_TAGS: Final = ((2, b"ping"), (3, b"mark"), (5, b"change"), (3, b"sync"))
 """How many elements such a frame has, and its tag (SPEC 3.9)."""
 
 

@@ -1,14 +1,15 @@
 """midstream itself as a server under test: the real one, with a real database, and agents that obey.
 
-``python -m bench.peers.midstream_server [--sessions N] [--tick-ms N] ...`` creates the sessions s0, s1, ...,
-begins a turn in each, prints ``ready URL``, and obeys lines on its input (bench/README.md), each done when
-``done`` is printed:
+``python -m bench.peers.midstream_server [--sessions N] [--tick-ms N] ...`` creates sessions, begins a turn
+in each, prints ``ready URL``, and obeys lines on its input (bench/README.md), each done when ``done`` is
+printed:
 
-- ``fan COUNT BYTES BATCH``: the agent of s0 says COUNT tokens, one to each of BATCH open texts, then waits
-  until they are published. A token is as long as a frame of BYTES bytes leaves room for.
+- ``fan COUNT BYTES BATCH``: the agent of the first session says COUNT tokens, one to each of BATCH open
+  texts, then waits until they are published. A token is as long as a frame of BYTES bytes leaves room for.
 - ``merge COUNT BYTES BATCH``: the same, with BATCH tokens to one text.
 - ``rooms ROOMS COUNT BYTES``: the agents of so many sessions say COUNT tokens each, each when the one before
   it is published.
+- ``flood ROOMS COUNT BYTES``: the same, without waiting: one token in a turn of the event loop.
 - ``pace ROOMS RATE COUNT``: they say COUNT tokens of 20 bytes each, RATE a second in all, each with its time.
 - ``wake ROOMS``: begins a turn in those sessions that have none (``--resting``).
 - ``rest ROOMS``: ends the turns.
@@ -25,12 +26,12 @@ import time
 from asyncio import StreamReader
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from bench.caller import Caller, Refused, calling
 from bench.contenders import session
+from bench.copies import copy_session
 from midstream.server import Config, Limits, Server, Step, TextStream, Turn, logs
 from midstream.server.sessions.writer import TurnWriter
 
@@ -132,15 +133,14 @@ class Stage:
 
     # Setting up
 
-    async def make(self, caller: Caller, *, history: int) -> None:
-        """Make the sessions, each with so many messages; those that exist already are left alone."""
-        first, *others = self.names
-        with suppress(Refused):  # where it exists, so do the others
+    async def begin(self, caller: Caller, *, history: int) -> None:
+        """Make the first session, with so many messages, if it does not exist yet."""
+        first = self.names[0]
+        with suppress(Refused):
             await caller.create(first)
             for number in range(history // 2):
                 await caller.prompt(first, f"before-{number}", SHORT)
                 await caller.until_idle(first)
-            await _some_at_once(partial(caller.fork, first) if history else caller.create, others)
 
     async def wake(self, caller: Caller, rooms: int) -> None:
         """Begin a turn in each session that has none, and wait until its agent speaks."""
@@ -178,6 +178,10 @@ class Stage:
         """Say tokens in so many sessions."""
         await self._all(rooms, lambda _: lambda parts: _say(parts, count, size, 1))
 
+    async def flood(self, rooms: int, count: int, size: int) -> None:
+        """Say tokens in so many sessions, faster than they are published."""
+        await self._all(rooms, lambda _: lambda parts: _say_on(parts, count, size))
+
     async def pace(self, rooms: int, rate: float, count: int) -> None:
         """Say tokens in so many sessions, each at its time: ``rate`` a second in all, evenly spread."""
         start = time.monotonic()
@@ -207,6 +211,13 @@ async def _say(parts: Parts, turns: int, size: int, batch: int) -> None:
         for text in texts:
             await text.append(token)
         await parts.published()
+
+
+async def _say_on(parts: Parts, count: int, size: int) -> None:
+    (text,), token = await parts.open(1), token_of(size)
+    for _ in range(count):
+        await text.append(token)
+        await asyncio.sleep(0)
 
 
 async def _say_to_one(parts: Parts, turns: int, size: int, batch: int) -> None:
@@ -249,6 +260,8 @@ async def _obey(stage: Stage, caller: Caller, words: list[str]) -> object:
             await stage.merge(int(count), int(size), int(batch))
         case ["rooms", rooms, count, size]:
             await stage.rooms(int(rooms), int(count), int(size))
+        case ["flood", rooms, count, size]:
+            await stage.flood(int(rooms), int(count), int(size))
         case ["pace", rooms, rate, count]:
             await stage.pace(int(rooms), float(rate), int(count))
         case ["wake", rooms]:
@@ -263,12 +276,15 @@ async def _obey(stage: Stage, caller: Caller, words: list[str]) -> object:
 async def serve(options: argparse.Namespace, database: Path) -> None:
     """Serve until the input ends."""
     stage = Stage(options.sessions)
+    logs.configure(level="error")
     settings = {"tick_ms": options.tick_ms, "idle_seconds": options.idle_seconds}
     given = {name: value for name, value in settings.items() if value is not None}
     config = Config(heartbeat_ms=HEARTBEAT_MS, limits=SETTING_UP)
     server = Server(agent=stage.run, database=database, config=config, **given)
     async with server.listen("127.0.0.1", 0) as running, calling(running.url) as caller:
-        await stage.make(caller, history=options.history)
+        await stage.begin(caller, history=options.history)
+    copy_session(database, stage.names[0], stage.names)
+    async with server.listen("127.0.0.1", 0) as running, calling(running.url) as caller:
         if not options.resting:
             await stage.wake(caller, options.sessions)
         print(f"ready {running.url}", flush=True)
@@ -287,7 +303,6 @@ def main() -> None:
     parser.add_argument("--database", type=Path, help="kept, and used again where it exists")
     parser.add_argument("--uvloop", action="store_true")
     options = parser.parse_args()
-    logs.configure(level="error")
     with tempfile.TemporaryDirectory() as directory:
         serving = serve(options, options.database or Path(directory) / "bench.db")
         if options.uvloop:

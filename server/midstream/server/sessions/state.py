@@ -137,8 +137,8 @@ class LoadedState:
         self.stream.publish_live(finished)
 
     async def _store(self, write: SessionWrite) -> None:
-        # shielded: the commit happens or not whatever becomes of its caller, and the loop must know
-        await asyncio.shield(self._services.database.write(commit_of(write)))
+        # the commit happens or not whatever becomes of this task: a job that was handed in is done
+        await self._services.database.write(commit_of(write))
 
     # Streamed text
 

@@ -116,10 +116,15 @@ class Pipe:
 
     # What the source does
 
+    @property
+    def room(self) -> int:
+        """Bytes that it takes now."""
+        return max(0, self.shape.capacity - self._held)
+
     def offer(self, data: bytes | memoryview) -> int:
         """Take as much of `data` as the capacity allows, and return how many bytes that is."""
-        room = self.shape.capacity - self._held
-        if room <= 0:
+        room = self.room
+        if not room:
             return 0
         piece = bytes(data if len(data) <= room else data[:room])
         self._held += len(piece)

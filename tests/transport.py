@@ -92,6 +92,7 @@ class LinkTransport(asyncio.Transport):
         self._started = self._closing = self._lost = self._gone = False
         self._read_paused = self._write_paused = self._flushing = False
         self._eof = self._finished = self._resetting = False
+        self._spilled = False
 
     def start(self, protocol: asyncio.BaseProtocol) -> None:
         """Give the end its protocol: call `connection_made`, then read; nothing, if it ended already.
@@ -198,6 +199,28 @@ class LinkTransport(asyncio.Transport):
             self._buffered += len(chunk) - taken
             self._pause_writing_if_full()
 
+    def take(self, data: bytes) -> int:
+        """Send bytes past the write buffer; return how many the link took, as `os.write` to a socket does.
+
+        Raises:
+            BlockingIOError: The link takes nothing now.
+            BrokenPipeError: The end has closed.
+        """
+        assert self._spilled or not self._buffer, "bytes were offered past those that wait"
+        if self._lost or self._eof:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        room = 0 if self._buffer else self._out.room
+        if not room:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        piece = data[:room]
+        chunk = piece if self._out.filter is None else self._out.filter(piece)
+        taken = self._out.offer(chunk)
+        if taken < len(chunk):  # the filter had held bytes back
+            self._spilled = True
+            self._buffer.append(memoryview(chunk)[taken:])
+            self._buffered += len(chunk) - taken
+        return len(piece)
+
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """Send several pieces as one write."""
         self.write(b"".join(list_of_data))
@@ -292,6 +315,7 @@ class LinkTransport(asyncio.Transport):
             self._write_paused = False
             self._protocol.resume_writing()
         if not self._buffer:
+            self._spilled = False
             if self._closing:
                 self._lose(None)
             elif self._eof:

@@ -11,6 +11,7 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import TypeVar
 
+from midstream.server.connections import websocket
 from tests.link import Address, Link, LinkTransport, Shape
 from tests.pipe import Note, unnoted
 from tests.simulation.host import HOST, Host
@@ -23,6 +24,17 @@ FIRST_SERVER_PORT = 40_001
 
 Factory = Callable[[], asyncio.BaseProtocol]
 P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+
+_direct_writer = websocket.direct_writer
+
+
+def _taker(transport: asyncio.BaseTransport) -> Callable[[bytes], int] | None:
+    return transport.take if isinstance(transport, LinkTransport) else _direct_writer(transport)
+
+
+# a server writes past the transport where it can: to the socket's descriptor, which a link does not have
+websocket.direct_writer = _taker
 
 
 class SimServer(asyncio.AbstractServer):

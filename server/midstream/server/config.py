@@ -88,7 +88,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     idle connections after 30 to 60 s, and a phone's radio should not wake more often than needed."""
     tick_ms: Annotated[int, Meta(ge=0, le=1_000)] = 10
     """Milliseconds in which deltas are joined before they are sent: too short to see, and one write costs the
-    same whatever it holds."""
+    same whatever it holds. What comes after a pause leaves at once. 0 joins nothing, whatever the load."""
+    tick_limit_ms: Annotated[int, Meta(ge=0, le=1_000)] = 50
+    """Milliseconds to which the tick grows under load, at most: 20 a second still look like streaming."""
     watch_ms: Annotated[int, Meta(ge=0, le=60_000)] = 100
     """Milliseconds in which changes of sessions are joined for those who watch the list: at once to the eye,
     and a session that is busy costs ten frames a second at most."""

@@ -187,6 +187,7 @@ def _settings(config: Config) -> Settings:
         limits=config.limits,
         inputs=InputPolicy(auto=config.auto_delivery, allowed=config.deliveries),
         tick_seconds=config.tick_ms / 1000,
+        tick_limit_seconds=config.tick_limit_ms / 1000,
         watch_seconds=config.watch_ms / 1000,
         history_bytes=config.history_bytes,
         idle_seconds=config.idle_seconds,

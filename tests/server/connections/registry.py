@@ -2,7 +2,7 @@
 
 import asyncio
 
-from midstream.protocol.calls import EmptyResult, ListResult, SubscribeResult
+from midstream.protocol.calls import Cursor, EmptyResult, ListResult, SubscribeResult
 from midstream.protocol.frames import Delta
 from midstream.server.connections.subscription import Subscription
 from midstream.server.sessions.broadcast import Broadcast
@@ -77,11 +77,11 @@ class Notes:
         else:
             command.reply(EmptyResult())
 
-    def publish(self, session_id: str, text: str) -> None:
-        """Publish a delta to all subscribers of a session."""
-        self.version += 1
-        frame = Delta(CHANNEL, self.version, 0, 1, 1, text)
-        broadcast = Broadcast(version=self.version, durable=0, epoch=EPOCH, full=frame)
+    def publish(self, session_id: str, *texts: str) -> None:
+        """Publish deltas, as one run, to all subscribers of a session."""
+        frames = [Delta(CHANNEL, self.version + n, 0, 1, 1, text) for n, text in enumerate(texts, 1)]
+        self.version += len(texts)
+        broadcast = Broadcast(Cursor(epoch=EPOCH, version=self.version, durable=0), frames)
         for subscriber in self.subscribers.get(session_id, []):
             subscriber.publish(broadcast)
 

@@ -174,7 +174,7 @@ def test_what_the_session_publishes_follows_the_answer_to_subscribe() -> None:
     result, broadcast = client.read()
     assert isinstance(result, Result)
     assert result.id == 7
-    assert broadcast == delta(11).frame(include_internal=False)
+    assert [broadcast] == delta(11).frames(include_internal=False)
 
 
 def test_two_subscribes_in_flight_make_one_subscription() -> None:

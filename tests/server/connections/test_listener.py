@@ -50,24 +50,59 @@ async def test_a_subscriber_gets_what_is_published_behind_its_answer(codec: Code
         assert [frame[-1] for frame in frames[1:]] == ["Hé", "llo", '"𝄞"']
 
 
-async def test_what_is_published_in_one_turn_of_the_loop_is_one_write(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A thousand deltas leave together: joined writes are what makes fan-out cheap."""
-    registry, writes, write = Notes(at_once=True), list[int](), WebSocket.write
+class Writes:
+    """Counts what is written to WebSockets, by the way it goes."""
 
-    def counted(websocket: WebSocket, messages: list[bytes]) -> None:
-        writes.append(len(messages))
-        write(websocket, messages)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.offered: list[int] = []
+        """The bytes of each."""
+        self.written: list[int] = []
+        """The messages of each."""
+        offer, write = WebSocket.offer, WebSocket.write
 
+        def offered(websocket: WebSocket, message: bytes) -> bool:
+            self.offered.append(len(message))
+            return offer(websocket, message)
+
+        def written(websocket: WebSocket, messages: list[bytes]) -> None:
+            self.written.append(len(messages))
+            write(websocket, messages)
+
+        monkeypatch.setattr(WebSocket, "offer", offered)
+        monkeypatch.setattr(WebSocket, "write", written)
+
+    def forget(self) -> None:
+        """Begin to count."""
+        self.offered.clear()
+        self.written.clear()
+
+
+async def test_what_is_published_together_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand deltas leave together, and past the transport: joined writes make fan-out cheap."""
+    registry, writes = Notes(at_once=True), Writes(monkeypatch)
     async with serving(registry) as listener, client_of(listener) as client:
         await client.send("call", 1, "subscribe", {"session_id": "s1"})
         await client.receive_tag("result")
-        monkeypatch.setattr(WebSocket, "write", counted)
-        for number in range(1_000):
-            registry.publish("s1", str(number))
+        writes.forget()
+        registry.publish("s1", *map(str, range(1_000)))
         assert [(await client.receive())[-1] for _ in range(1_000)] == [str(n) for n in range(1_000)]
-        assert writes == [1_000]
+        assert (len(writes.offered), writes.written) == (1, [])
+
+
+async def test_what_several_sessions_say_in_one_turn_of_the_loop_is_one_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A connection that follows many sessions waits for the end of the turn, and pays once."""
+    registry, writes = Notes(at_once=True), Writes(monkeypatch)
+    async with serving(registry) as listener, client_of(listener) as client:
+        for number in (1, 2):
+            await client.send("call", number, "subscribe", {"session_id": f"s{number}"})
+            await client.receive_tag("result")
+        writes.forget()
+        for number in range(100):
+            registry.publish(f"s{1 + number % 2}", str(number))
+        assert {(await client.receive())[-1] for _ in range(100)} == {str(n) for n in range(100)}
+        assert (writes.offered, writes.written) == ([], [100])
 
 
 @both_codecs

@@ -196,6 +196,7 @@ class PureSession:
         """Publish a delta."""
         self.now = self.versions.stamp(self.now + 1)
         self.stream.publish_delta(sequence, part_sequence, text, self.now)
+        self.stream.send()
 
     def message(self, sequence: int) -> Message:
         """One message as clients see it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from midstream.protocol.calls import Cursor
 from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import Change, Delta, SessionFrame, Skip, Sync, SyncPayload
 from midstream.protocol.merge import Replica
@@ -14,6 +13,7 @@ from midstream.protocol.outcomes import Gap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from midstream.protocol.calls import Cursor
     from midstream.protocol.values import Value
     from midstream.server.sessions.broadcast import Broadcast
 
@@ -64,8 +64,9 @@ class Recorder:
         assert not self.closed
         if self.behind:
             return
-        self._apply(broadcast.frame(include_internal=self.include_internal))
-        self.cursor = Cursor(epoch=broadcast.epoch, version=broadcast.version, durable=broadcast.durable)
+        for frame in broadcast.frames(include_internal=self.include_internal):
+            self._apply(frame)
+        self.cursor = broadcast.cursor
         assert self.replica.cursor() is not None
         assert self.cursor.version == self.replica.version
 

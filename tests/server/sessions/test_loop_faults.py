@@ -253,7 +253,7 @@ class Broken(Recorder):
 
     def publish(self, broadcast: Broadcast) -> None:
         """Break."""
-        raise RuntimeError(broadcast.version)
+        raise RuntimeError(broadcast.cursor.version)
 
 
 @in_simulation

@@ -113,7 +113,7 @@ def test_subscribers_are_served_in_the_order_they_came() -> None:
             self.number = number
 
         def publish(self, broadcast: Broadcast) -> None:
-            assert broadcast.version == session.versions.published
+            assert broadcast.cursor.version == session.versions.published
             order.append(self.number)
 
     for number in range(20):

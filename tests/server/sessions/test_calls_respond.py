@@ -35,27 +35,34 @@ async def test_of_two_answers_at_once_one_wins_and_the_other_learns_it(street: S
         [asked] = await house.asked()
         name = asked.interaction.interaction_id
         assert (asked.message_sequence, asked.turn_id) == (2, turn.turn_id)
-        won, lost = await asyncio.gather(
-            house.respond(name, DENIED), house.respond(name, APPROVED, subject="bob"), return_exceptions=True
+        answers = {"ann": DENIED, "bob": APPROVED}
+        outcomes = await asyncio.gather(
+            *(house.respond(name, answer, subject=who) for who, answer in answers.items()),
+            return_exceptions=True,
         )
-        outcomes = [won, lost]
-        assert isinstance(won, calls.RespondResult)
-        assert isinstance(lost, MidstreamError)
-        assert (lost.code, lost.details["resolved_by"]) == ("interaction_closed", "ann")
+        [winner] = [who for who, one in zip(answers, outcomes, strict=True) if not isinstance(one, Exception)]
+        [won] = [one for one in outcomes if isinstance(one, calls.RespondResult)]
+        [lost] = [one for one in outcomes if isinstance(one, MidstreamError)]
+        assert (lost.code, lost.details["resolved_by"]) == ("interaction_closed", winner)
         approval = await asking
-        assert (approval.approved, approval.status, approval.resolved_by) == (False, "resolved", "ann")
+        assert (approval.approved, approval.status, approval.resolved_by) == (
+            winner == "bob",
+            "resolved",
+            winner,
+        )
+        answer = answers.pop(winner)
+        [other] = answers.values()
         assert await house.asked() == []
         tool = (await house.messages())[1].parts[0]
         assert isinstance(tool, ToolPart)
         assert tool.state == "ready"
-        assert (await house.respond(name, DENIED)).interaction == won.interaction
+        assert (await house.respond(name, answer, subject=winner)).interaction == won.interaction
         await house.complete(turn)
-        assert (await house.respond(name, DENIED)).interaction == won.interaction
-        assert (await refusal(house.respond(name, APPROVED))).code == "interaction_closed"
+        assert (await house.respond(name, answer, subject=winner)).interaction == won.interaction
+        assert (await refusal(house.respond(name, other))).code == "interaction_closed"
         await house.clear()
-        error = await refusal(house.respond(name, DENIED))
+        error = await refusal(house.respond(name, answer, subject=winner))
         assert (error.code, error.details) == ("not_found", {"kind": "interaction", "id": name})
-        assert outcomes
 
 
 @in_simulation

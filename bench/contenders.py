@@ -81,7 +81,7 @@ def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
         return f"group {name}\nsend {call.hex()}\nawait 1"
 
     # the tags of frames: what begins with them is no text, and not counted
-    ping, *others = (bytes((0x90 + size, 0xA0 + len(tag))) + tag for size, tag in _TAGS)
+    ping, refusal, *others = (bytes((0x90 + size, 0xA0 + len(tag))) + tag for size, tag in _TAGS)
     return _lines(
         (
             "path /",
@@ -89,6 +89,7 @@ def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
             f"ping {ping.hex()} {MSGPACK.encode(Pong(0, 0)).hex()}",
             *(f"skip {tag.hex()}" for tag in others),
             "deltas",
+            f"again {refusal.hex()} {AGAIN_MS}",
             f"send {hello.hex()}",
             "await 1",
             *map(subscribe, sessions),
@@ -96,7 +97,9 @@ def midstream_script(sessions: Iterable[str], *, limit: int = 50) -> str:
     )
 
 
-_TAGS: Final = ((2, b"ping"), (3, b"mark"), (5, b"change"), (3, b"sync"))
+AGAIN_MS: Final = 250
+"""After what time a client makes a call again that was refused because the server is overloaded."""
+_TAGS: Final = ((2, b"ping"), (3, b"error"), (3, b"mark"), (5, b"change"), (3, b"sync"))
 """How many elements such a frame has, and its tag (SPEC 3.9)."""
 
 

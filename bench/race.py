@@ -49,6 +49,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ready: int
     retries: int
     """Connections that were refused or cut before they were open, and tried again."""
+    refused: int
+    """Calls that were refused while a connection followed its script, and made again."""
     equal: bool
     """Whether all connections of a group got the same bytes, each."""
     answer_bytes: tuple[int, int]

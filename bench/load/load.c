@@ -11,6 +11,7 @@
 // and, for all groups alike,
 //   skip HEX               messages that begin so are not counted
 //   ping HEX HEX           a message that begins so is answered by the second one, and not counted
+//   again HEX MS           a message that begins so refuses the last one sent, which is sent again after MS ms
 //   deltas                 midstream: only deltas may come, and each counts as the tokens that its text has
 //
 // Commands on the input, each answered by a line of JSON:
@@ -20,108 +21,20 @@
 //   close                  reset all connections
 //   quit
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <stdarg.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "script.h"
-#include "measure.h"
+#include "connections.h"
 
-enum { IDLE, CONNECTING, UPGRADING, FOLLOWING, READY };
 enum { EVENTS = 1024, BUFFER = 4 << 20, READ = 256 << 10 };
-static const uint64_t RETRY = SECOND / 50;
 
-typedef struct {
-    int fd, state;
-    uint32_t group, step, awaited;
-    uint64_t units, hash, answer_bytes;
-    uint8_t *kept;
-    size_t kept_length;
-} Connection;
+typedef struct { Connection *connection; uint64_t due; } Later;
 
-static struct sockaddr_in address;
-static Connection *connections;
-static uint32_t connection_count, next_to_open, at_once, in_handshake, ready, retry_count, *retries;
-static uint64_t retry_at, retried;
-static int epoll_fd;
 static uint8_t buffer[BUFFER];
-static char trouble[256];
 static enum { NOTHING, OPENING, COUNTING, WAITING } doing;
 static uint64_t began, first_at, last_at, wanted, unit_bytes, frames, units, bytes, reads, surplus, behind;
-
-static void fail(const char *format, ...) {
-    if (trouble[0]) return; // the first one is the cause
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(trouble, sizeof trouble, format, arguments);
-    va_end(arguments);
-    for (char *c = trouble; *c; c++)
-        if (*c < ' ' || *c == '"' || *c == '\\') *c = '?';
-}
-
-// Connections
-
-static void drop(Connection *connection) {
-    struct linger reset = {1, 0};
-    setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-    close(connection->fd);
-    free(connection->kept);
-    if (connection->state == READY) ready--;
-    else if (connection->state != IDLE) in_handshake--;
-    *connection = (Connection){.fd = -1, .group = connection->group};
-}
-
-static void try_again(Connection *connection) {
-    drop(connection);
-    retries[retry_count++] = (uint32_t)(connection - connections);
-    retried++;
-    retry_at = now() + RETRY;
-}
-
-static bool deliver(Connection *connection, const uint8_t *data, size_t length) {
-    if (send(connection->fd, data, length, MSG_NOSIGNAL) == (ssize_t)length) return true;
-    fail("a connection does not take what the script sends: %s", strerror(errno));
-    return false;
-}
-
-static void start(Connection *connection) {
-    int one = 1;
-    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (connection->fd < 0) die("socket");
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    connection->state = CONNECTING;
-    connection->hash = FNV;
-    in_handshake++;
-    struct epoll_event event = {.events = EPOLLOUT, .data.ptr = connection};
-    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connection->fd, &event) < 0) die("epoll_ctl");
-    if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) < 0 && errno != EINPROGRESS)
-        try_again(connection);
-}
-
-static void connected(Connection *connection) {
-    int error = 0;
-    socklen_t length = sizeof error;
-    getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error) {
-        try_again(connection);
-        return;
-    }
-    char request[2048];
-    Script *script = &scripts[connection->group];
-    int size = snprintf(request, sizeof request,
-                        "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n%s\r\n",
-                        script->path, ntohs(address.sin_port), script->headers);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
-    epoll_ctl(epoll_fd, EPOLL_CTL_MOD, connection->fd, &event);
-    connection->state = UPGRADING;
-    deliver(connection, (uint8_t *)request, (size_t)size);
-}
+static Later *delayed; // a ring: what is to be sent again
+static uint32_t delayed_first, delayed_count;
+static uint64_t refused;
 
 static void follow(Connection *connection) {
     Script *script = &scripts[connection->group];
@@ -137,6 +50,16 @@ static void follow(Connection *connection) {
     in_handshake--;
     ready++;
     record(now() - began);
+}
+
+// Go back to the last message that was sent, to send it again later.
+static void postpone(Connection *connection, uint64_t time) {
+    Script *script = &scripts[connection->group];
+    connection->awaited = 0;
+    while (connection->step && !script->steps[connection->step].sends) connection->step--;
+    delayed[(delayed_first + delayed_count++) % connection_count] =
+        (Later){connection, time + refusal_delay * (SECOND / 1000)};
+    refused++;
 }
 
 static void count(Connection *connection, const uint8_t *data, size_t length, uint64_t time) {
@@ -180,6 +103,10 @@ static void on_message(Connection *connection, uint8_t opcode, const uint8_t *da
             if (begins(data, length, &skips[i])) return;
         if (connection->state == READY) {
             count(connection, data, length, time);
+            return;
+        }
+        if (begins(data, length, &refusal)) {
+            postpone(connection, time);
             return;
         }
         connection->hash = hashed(connection->hash, data, length);
@@ -277,8 +204,8 @@ static void answer(uint64_t seconds_end) {
         if (connections[i].answer_bytes > most) most = connections[i].answer_bytes;
     }
     qsort(samples, sample_count, sizeof *samples, ascending);
-    printf("{\"seconds\":%.6f,\"first\":%.6f,\"ready\":%u,\"retries\":%lu,\"equal\":%s,\"answer_bytes\":[%lu,%lu],",
-           (double)(seconds_end - began) / 1e9, first_at ? (double)(first_at - began) / 1e9 : 0, ready, retried,
+    printf("{\"seconds\":%.6f,\"first\":%.6f,\"ready\":%u,\"retries\":%lu,\"refused\":%lu,\"equal\":%s,\"answer_bytes\":[%lu,%lu],",
+           (double)(seconds_end - began) / 1e9, first_at ? (double)(first_at - began) / 1e9 : 0, ready, retried, refused,
            groups_agree() ? "true" : "false", least, most);
     printf("\"frames\":%lu,\"units\":%lu,\"bytes\":%lu,\"reads\":%lu,\"samples\":%zu,", frames, units, bytes, reads,
            sample_count);
@@ -298,7 +225,8 @@ static void obey(char *line) {
         reset_counts();
         at_once = (uint32_t)number;
         next_to_open = retry_count = 0;
-        retried = surplus = 0;
+        retried = refused = surplus = 0;
+        delayed_count = 0;
         doing = OPENING;
     } else if (sscanf(line, "begin %lu %lu", &number, &size) >= 1) {
         if (surplus) fail("%lu messages came that were not expected", surplus);
@@ -349,8 +277,17 @@ static void read_commands(void) {
 }
 
 static void go_on(void) {
+    static uint64_t looked_at;
     uint64_t time = now();
     if (doing == OPENING) {
+        for (; delayed_count && delayed[delayed_first].due <= time; delayed_count--) {
+            follow(delayed[delayed_first].connection);
+            delayed_first = (delayed_first + 1) % connection_count;
+        }
+        if (time > looked_at + SECOND) {
+            hurry(time);
+            looked_at = time;
+        }
         if (retry_count && time >= retry_at)
             for (uint32_t left = retry_count; left && in_handshake < at_once; left--)
                 start(&connections[retries[--retry_count]]);
@@ -378,6 +315,7 @@ int main(int count, char **words) {
     connection_count = (uint32_t)atoi(words[3]);
     connections = room(NULL, connection_count * sizeof *connections);
     retries = room(NULL, connection_count * sizeof *retries);
+    delayed = room(NULL, connection_count * sizeof *delayed);
     for (uint32_t i = 0; i < connection_count; i++)
         connections[i] = (Connection){.fd = -1, .group = i % (uint32_t)script_count};
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -14,9 +14,10 @@ typedef struct { uint8_t bytes[32]; size_t length; } Prefix;
 
 static Script *scripts, all;
 static size_t script_count;
-static Prefix skips[PREFIXES], ping, pong;
+static Prefix skips[PREFIXES], ping, pong, refusal;
 static size_t skip_count;
 static bool deltas;
+static uint64_t refusal_delay; // ms
 
 static void die(const char *what) {
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
@@ -100,6 +101,9 @@ static void read_script(const char *name) {
         } else if (!strcmp(line, "ping") && strlen(rest) <= 64) {
             ping.length = from_hex(rest, ping.bytes);
             pong.length = from_hex(strchr(rest, ' ') + 1, pong.bytes);
+        } else if (!strcmp(line, "again") && strlen(rest) <= 64) {
+            refusal.length = from_hex(rest, refusal.bytes);
+            refusal_delay = strtoul(strchr(rest, ' ') + 1, NULL, 10);
         } else if (!strcmp(line, "deltas")) deltas = true;
         else if (line[0]) {
             fprintf(stderr, "load: the script has an unknown line: %s %s\n", line, rest);

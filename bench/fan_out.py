@@ -48,6 +48,8 @@ GOALS: Final = (
 )
 Found = dict[tuple[str, str, int], Measured]
 """Deliveries in a second, by mode, server and subscribers."""
+Reads = dict[str, float]
+"""How often the load client read for a frame: where it is late, several come at once, and cost less."""
 
 
 def modes_of(contender: Contender) -> Sequence[str]:
@@ -64,8 +66,11 @@ def run(it: Course, mode: str, count: int) -> Report:
     return report
 
 
-def measure(contenders: Sequence[Contender], subscribers: int, runs: int, seconds: float) -> Found:
+def measure(
+    contenders: Sequence[Contender], subscribers: int, runs: int, seconds: float
+) -> tuple[Found, Reads]:
     """Measure all servers with so many subscribers each."""
+    reads: Reads = {}
     with ExitStack() as stack:
         courses = [stack.enter_context(course(each, subscribers)) for each in contenders]
         plan = [
@@ -79,7 +84,14 @@ def measure(contenders: Sequence[Contender], subscribers: int, runs: int, second
             for it, mode, count in plan:
                 report = run(it, mode, count)
                 rates.setdefault((mode, it.contender.name), []).append(report.units / report.seconds)
-    return {(mode, name, subscribers): Measured(tuple(values)) for (mode, name), values in rates.items()}
+                reads[labelled(mode, it.contender.name, subscribers)] = report.reads / report.frames
+    found = {(mode, name, subscribers): Measured(tuple(values)) for (mode, name), values in rates.items()}
+    return found, reads
+
+
+def labelled(mode: str, name: str, subscribers: int) -> str:
+    """Return what stands before a figure in the results."""
+    return f"{mode}; {name}; {subscribers}"
 
 
 def timed(it: Course, mode: str) -> Callable[[int], float]:
@@ -125,15 +137,21 @@ def main() -> None:
     wanted = [each for each in CONTENDERS if not options.only or each.name in options.only]
     here = [each for each in wanted if not each.missing()]
     found: Found = {}
+    reads: Reads = {}
     for count in options.subscribers:
-        found |= measure(here, count, options.runs, options.seconds)
+        more, often = measure(here, count, options.runs, options.seconds)
+        found |= more
+        reads |= often
     head = ["thousand deliveries/s", *(f"{count:,} subscribers" for count in options.subscribers)]
     names = [each.name for each in here]
     text = "\n\n".join(
         f"{mode[0].upper()}{mode[1:]}:\n\n{table(head, rows(found, mode, names, options.subscribers))}"
         for mode in MODES
     )
-    figures = {f"{mode}; {name}; {count}": it.values for (mode, name, count), it in found.items()}
+    figures = {
+        "deliveries_per_second": {labelled(*key): it.values for key, it in found.items()},
+        "reads_per_frame": reads,
+    }
     notes = [
         f"medians (least to most) of {options.runs} alternating runs",
         "ratios, in each round, to the C server that sends one frame a write",

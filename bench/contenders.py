@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from bench.machine import MODULES
 from midstream.protocol.calls import SubscribeParams
 from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import Hello, Pong
 
 ROOT: Final = Path(__file__).parent.parent
 PEERS: Final = ROOT / "bench" / "peers"
-MODULES: Final = PEERS / "node_modules"
 OLDEST_NODE: Final = 20
 
 
@@ -38,11 +38,6 @@ class Contender:
     """The command, from the root of the repository; a C file of this folder stands for its program."""
     needs: Literal["", "node", "aiohttp", "uvloop"] = ""
     """What has to be installed, beside what the project needs."""
-
-    @property
-    def folder(self) -> Path:
-        """Where it is run."""
-        return ROOT
 
     def command(self, built: Callable[[str], str]) -> list[str]:
         """Return the command; ``built`` makes a program of a C file."""

@@ -6,12 +6,18 @@ import os
 import platform
 import resource
 import subprocess
-import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
+
+MODULES: Final = Path(__file__).parent / "peers" / "node_modules"
+DISTRIBUTIONS: Final = ("websockets", "msgspec", "apsw", "uvloop", "aiohttp")
+PACKAGES: Final = ("ws", "socket.io", "bun")
 
 
 class Cores(NamedTuple):
@@ -61,22 +67,34 @@ def described() -> dict[str, str | int]:
 def in_words() -> str:
     """Return the same as a sentence for a table."""
     it = described()
-    return f"{it['cores']} cores of {it['cpu']}, {it['system']}, {it['python']}"
+    those = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return f"{it['cores']} cores of {it['cpu']}, {it['system']}, {it['python']}, {those}"
 
 
 @cache
-def version_of(command: tuple[str, ...]) -> str:
-    """Return what a command says of its version; empty where it cannot be run."""
+def versions() -> dict[str, str]:
+    """Return the versions of what may be measured, as far as it is installed."""
+    found = {"node": _said_by("node", "--version").removeprefix("v")}
+    for name in DISTRIBUTIONS:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    for name in PACKAGES:
+        with suppress(OSError):
+            package = (MODULES / name / "package.json").read_bytes()
+            found[name] = msgspec.json.decode(package, type=_Package).version
+    return {name: it for name, it in found.items() if it}
+
+
+class _Package(msgspec.Struct):
+    version: str
+
+
+def _said_by(*command: str) -> str:
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return said.stdout.strip().splitlines()[0] if said.stdout.strip() else ""
-
-
-def python_command(*words: str) -> tuple[str, ...]:
-    """Return the command that runs this Python with ``words``."""
-    return (sys.executable, *words)
+    return said.stdout.strip()
 
 
 def _cpu() -> str:

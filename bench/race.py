@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.contenders import Contender
+from bench.contenders import ROOT, Contender
 from bench.machine import allow_open_files, cores, starting_on
 
 HERE: Final = Path(__file__).parent
@@ -208,7 +208,7 @@ def served(contender: Contender) -> Generator[tuple[LineProcess, str, int]]:
     """Run a server on its core; gives it with its host and port."""
     allow_open_files(OPEN_FILES)
     command = contender.command(built)
-    with LineProcess(contender.name, command, core=cores().server, cwd=contender.folder) as server:
+    with LineProcess(contender.name, command, core=cores().server, cwd=ROOT) as server:
         word, _, url = server.answer().partition(" ")
         where = urlsplit(url)
         if word != "ready" or where.hostname is None or where.port is None:

@@ -90,6 +90,7 @@ def conclude(
         "bench": bench,
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.described(),
+        "versions": machine.versions(),
         "figures": figures,
         "goals": [{**goal._asdict(), "met": goal.met} for goal in goals],
         "notes": list(notes),

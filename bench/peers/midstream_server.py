@@ -12,7 +12,6 @@ printed:
 - ``flood ROOMS COUNT BYTES``: the same, without waiting: one token in a turn of the event loop.
 - ``pace ROOMS RATE COUNT``: they say COUNT tokens of 20 bytes each, RATE a second in all, each with its time.
 - ``wake ROOMS``: begins a turn in those sessions that have none (``--resting``).
-- ``rest ROOMS``: ends the turns.
 - ``cpu``: says how many seconds of CPU the process used.
 """
 
@@ -79,18 +78,18 @@ Order = Callable[[Parts], Awaitable[None]]
 
 
 class _Told(NamedTuple):
-    order: Order | None
+    order: Order
     done: asyncio.Future[None]
 
 
 class Speaker:
-    """The agent of one session, and the orders that wait for it; the order None ends the turn."""
+    """The agent of one session, and the orders that wait for it."""
 
     def __init__(self) -> None:
         self.speaks = False
         self._orders: asyncio.Queue[_Told] = asyncio.Queue()
 
-    async def obey(self, order: Order | None) -> None:
+    async def obey(self, order: Order) -> None:
         """Have an order carried out by the agent, and wait until it is."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._orders.put(_Told(order, done))
@@ -104,15 +103,11 @@ class Speaker:
             while True:
                 order, done = await self._orders.get()
                 try:
-                    if order is not None:
-                        await order(parts)
+                    await order(parts)
                 except Exception as error:  # noqa: BLE001 - it is the one's who gave the order
                     done.set_exception(error)
                 else:
                     done.set_result(None)
-                if order is None:
-                    self.speaks = False
-                    return
 
 
 class Stage:
@@ -152,15 +147,6 @@ class Stage:
             await self._speakers[name].obey(_open_one)
 
         await _some_at_once(wake, silent)
-
-    async def rest(self, caller: Caller, rooms: int) -> None:
-        """End the turns."""
-
-        async def rest(name: str) -> None:
-            await self._speakers[name].obey(None)
-            await caller.until_idle(name)
-
-        await _some_at_once(rest, self.names[:rooms])
 
     # Speaking
 
@@ -266,8 +252,6 @@ async def _obey(stage: Stage, caller: Caller, words: list[str]) -> object:
             await stage.pace(int(rooms), float(rate), int(count))
         case ["wake", rooms]:
             await stage.wake(caller, int(rooms))
-        case ["rest", rooms]:
-            await stage.rest(caller, int(rooms))
         case _:
             return f"unknown: {' '.join(words)}"
     return "done"

@@ -5,7 +5,7 @@ The "store" is what a commit would write, kept in dictionaries, so that a crash 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec import UNSET, structs
@@ -125,10 +125,12 @@ class PureStore:
         row = self.messages[sequence]
         parts = [self.parts[sequence, number] for number in range(1, row.part_count + 1)]
         return StoredMessage(
-            head=row.head,
+            head=structs.replace(
+                row.head, parts=cast("list[Part]", [msgspec.Raw(part[3]) for part in parts])
+            ),
             created_version=row.created_version,
-            parts=[msgspec.Raw(part[3]) for part in parts],
             part_revisions=[part[2] for part in parts],
+            size=sum(len(part[3]) for part in parts),
         )
 
     def load(self) -> LoadedSession:

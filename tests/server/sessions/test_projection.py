@@ -80,9 +80,9 @@ def test_a_page_shows_the_live_message_or_the_stored_one() -> None:
     session, message = with_open_message()
     session.say(message, 1, "live")
     stored = session.store.stored_message(message)
-    assert session.projection.overlay(stored) == session.message(message)
+    assert session.projection.overlay(stored.head) == session.message(message)
     closed = structs.replace(stored, head=structs.replace(stored.head, sequence=99))
-    shown = session.projection.overlay(closed)
+    shown = session.projection.overlay(closed.head)
     assert rows.encode(shown.parts) == rows.encode(stored.parts)
     assert isinstance(shown, Message)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from midstream.protocol.model import InteractionPart, InteractionRequest, Turn
-from midstream.server.storage import messages, store
+from midstream.protocol.model import InteractionPart, InteractionRequest, TextPart, Turn
+from midstream.server.storage import messages, rows, store
 from midstream.server.storage.records import SessionWrite, View
 from tests.server.storage.books import (
     NOW,
@@ -25,7 +25,6 @@ from tests.server.storage.books import (
     page,
     sequences,
     text_message,
-    whole,
     write,
     write_of,
 )
@@ -79,15 +78,14 @@ def test_a_page_is_the_newest_messages_that_fit(  # what a page depends on
         for number in range(first, count + 1)
         if (include_internal or number not in internal) and (before is None or number < before)
     ]
-    size = sum(memoryview(part).nbytes for one in found for part in one.parts)
-    got = sequences(found)
+    size = sum(map(messages.size_of, found))
+    got = [one.sequence for one in found]
     assert got == shown[len(shown) - len(got) :]
     assert more == (len(got) < len(shown))
     assert len(got) <= limit
     assert size <= max_bytes or len(got) == 1
     if more and len(got) < limit:
-        part = len(memoryview(found[0].parts[0]))
-        assert size + part > max_bytes
+        assert size + messages.size_of(found[0]) > max_bytes
     assert got or not shown
 
 
@@ -100,7 +98,7 @@ def test_walking_pages_visits_each_message_once_while_others_are_written(limit: 
     before, more = None, True
     while more:
         found, more = page(connection, view, before=before, limit=limit)
-        visited = sequences(found) + visited
+        visited = [one.sequence for one in found] + visited
         before = visited[0]
         write(connection, view.session_no, text_message(40 + len(visited)))
     assert visited == [number for number in range(1, 41) if number not in {3, 4, 5, 20}]
@@ -110,7 +108,57 @@ def test_a_page_carries_whole_messages() -> None:
     """With their parts, ids and times."""
     connection, view = with_messages(3)
     found, _ = page(connection, view)
-    assert whole(found) == [text_message(number) for number in (1, 2, 3)]
+    assert list(map(rows.decoded, found)) == [text_message(number) for number in (1, 2, 3)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 20), min_size=1, max_size=6),
+    limit=st.integers(1, 7),
+    max_bytes=st.integers(1, 2_000),
+    hidden=st.sets(st.integers(1, 6)),
+)
+def test_a_page_has_all_parts_of_its_messages(
+    counts: list[int], limit: int, max_bytes: int, hidden: set[int]
+) -> None:
+    """However many they are, in whatever steps they are read, and wherever the bytes end it."""
+    connection = new_connection()
+    number = create(connection)
+    written = [
+        structs.replace(
+            text_message(sequence, internal=sequence in hidden),
+            parts=[
+                TextPart(text="x" * place, part_id=f"p{place}", sequence=place)
+                for place in range(1, count + 1)
+            ],
+        )
+        for sequence, count in enumerate(counts, 1)
+    ]
+    write(connection, number, *written)
+    view = View(session_no=number, session_id="s", include_internal=False)
+    found, _ = messages.page(connection, view, before=None, limit=limit, max_bytes=max_bytes)
+    shown = [message for message in written if message.visibility == "visible"]
+    assert list(map(rows.decoded, found)) == shown[len(shown) - len(found) :]
+    assert found or not shown
+    assert len(found) in (0, 1) or sum(map(messages.size_of, found)) <= max_bytes
+
+
+@pytest.mark.parametrize("internal", [(), (7, 9)])
+def test_a_longer_page_takes_no_more_statements(internal: tuple[int, ...]) -> None:
+    """Each statement waits for the interpreter, in the reader's thread."""
+    connection, view = with_messages(60, internal=internal)
+    view = structs.replace(view, include_internal=False)
+    seen: list[str] = []
+
+    def trace(cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
+        del cursor, bindings
+        seen.append(sql)
+        return True
+
+    connection.exec_trace = trace
+    for limit in (1, 50):
+        assert len(page(connection, view, limit=limit)[0]) == limit
+    assert len(seen) == 2 * 2
 
 
 # Spans and single messages

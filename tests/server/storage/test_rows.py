@@ -95,11 +95,11 @@ def test_a_message_goes_out_as_it_came_in(message: Message) -> None:
         rows.encode(message.origin) if message.origin else None,
     )
     assert len(row) == len(rows.MESSAGE_COLUMNS.split(", "))
-    stored = rows.read_message("s", row, [(5, rows.encode(part)) for part in message.parts])
+    stored = rows.read_message("s", row, [(3, 5, rows.encode(part)) for part in message.parts])
     assert rows.whole_message(stored) == message
     assert stored.created_version == 3
     assert stored.part_revisions == [5] * len(message.parts)
-    passed_on = rows.encode(rows.wire_message(stored))
+    passed_on = rows.encode(stored.head)
     assert msgspec.msgpack.decode(passed_on, type=Message) == message
 
 

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from midstream.protocol.calls import SubscribeResult
 from midstream.protocol.codec import MSGPACK
+from midstream.protocol.frames import Sync
+from midstream.server.sessions.shelf import SharedSync
 
 if TYPE_CHECKING:
     from midstream.protocol.codec import Codec
     from midstream.protocol.errors import ErrorInfo, MidstreamError
+    from midstream.protocol.frames import SyncPayload
 
 SHOWN: Final = 1_000
 """Characters of a text in an error that goes out: a part of it may be a stranger's, and megabytes long."""
@@ -26,9 +30,26 @@ def encoded(codec: Codec, value: object) -> bytes:
     return data if codec is MSGPACK else codec.encode(msgspec.msgpack.decode(data))
 
 
-def raw(codec: Codec, value: object) -> msgspec.Raw:
-    """Encode a result to stand inside a ``result`` frame."""
-    return msgspec.Raw(encoded(codec, value))
+def result_frame(codec: Codec, call_id: int, value: object) -> bytes:
+    """Encode the ``result`` frame that answers a call; once for all who get the same sync under one id."""
+    if not (isinstance(value, SubscribeResult) and isinstance(value.sync, SharedSync)):
+        return encoded(codec, ("result", call_id, value))
+    channel, sync = value.channel, value.sync
+    return sync.once(
+        (codec.name, call_id),
+        lambda: codec.encode(("result", call_id, {"channel": channel, "sync": _sync(codec, sync)})),
+    )
+
+
+def sync_frame(codec: Codec, channel: int, payload: SyncPayload) -> bytes:
+    """Encode a ``sync`` frame; once for all who get the same one."""
+    if not isinstance(payload, SharedSync):
+        return encoded(codec, Sync(channel, payload))
+    return payload.once((codec.name, "sync"), lambda: codec.encode(("sync", channel, _sync(codec, payload))))
+
+
+def _sync(codec: Codec, sync: SharedSync) -> msgspec.Raw:
+    return msgspec.Raw(sync.once(codec.name, lambda: encoded(codec, sync)))
 
 
 def error_info(error: MidstreamError) -> ErrorInfo:

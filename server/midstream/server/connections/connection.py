@@ -28,7 +28,6 @@ from midstream.protocol.frames import (
     PartHandle,
     Ping,
     Pong,
-    Result,
     WriteFrame,
 )
 from midstream.server.connections import answers, hello, rates
@@ -256,7 +255,7 @@ class Connection:
             return []
         payload = b""
         if not isinstance(answer, MidstreamError) and self._phase is _Phase.OPEN:
-            payload = self.codec.encode(Result(call_id, answers.raw(self.codec, answer)))
+            payload = answers.result_frame(self.codec, call_id, answer)
             if pending.repeatable and not self.outbox.admits(len(payload)):
                 answer = Overloaded("There is no room for the answer. Read what was sent, then ask again.")
         del self._pending[call_id]

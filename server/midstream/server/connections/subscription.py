@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from midstream.protocol.calls import Cursor
-from midstream.protocol.frames import Closed, Mark, Signal, Sync
-from midstream.server.connections.answers import encoded
+from midstream.protocol.frames import Closed, Mark, Signal
+from midstream.server.connections.answers import sync_frame
 
 if TYPE_CHECKING:
     from midstream.protocol.frames import SyncPayload
@@ -135,7 +135,7 @@ class Subscription:
         """Take the owed sync; with no room for it, go on owing it."""
         if not self.behind:
             return  # it got one meanwhile, or is closed
-        data = encoded(self._outbox.codec, Sync(self._channel, payload))
+        data = sync_frame(self._outbox.codec, self._channel, payload)
         if not self.answers_due and not self._outbox.admits(len(data)):
             self._owner.missed(self)
             return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from midstream.protocol.model import Session, Summary, Turn
-    from midstream.server.storage.records import InputRow, LoadedSession, StoredMessage
+    from midstream.server.storage.records import InputRow, LoadedSession
 
 
 class Place(NamedTuple):
@@ -167,10 +167,10 @@ class Projection:
         self.turn = finished.turn
         self.queue = finished.queue
 
-    def overlay(self, stored: StoredMessage) -> Message:
+    def overlay(self, stored: Message) -> Message:
         """Return the message for the wire: the live one where there is one, else as it was stored."""
-        live = self.open.get(stored.head.sequence)
-        return rows.wire_message(stored) if live is None else live.live.message()
+        live = self.open.get(stored.sequence)
+        return stored if live is None else live.live.message()
 
     def _install_message(self, finished: FinishedMessage, version: int, *, stored: bool) -> None:
         sequence = finished.head.sequence

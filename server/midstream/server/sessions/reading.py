@@ -6,9 +6,9 @@ All of it runs inside the session's loop, between two changes, so what is read i
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from midstream.protocol.agents import Context
 from midstream.protocol.calls import Cursor, MessagesParams, Page, VerifyParams, VerifyResult
@@ -21,7 +21,7 @@ from midstream.server.storage import messages, rows, store, summaries
 from midstream.server.storage.records import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Hashable
 
     import apsw
     from msgspec import UnsetType
@@ -29,20 +29,33 @@ if TYPE_CHECKING:
     from midstream.protocol.limits import Limits
     from midstream.protocol.model import InteractionPart, Message, Summary, Turn
     from midstream.server.sessions.projection import Projection
+    from midstream.server.sessions.shelf import Shelf
     from midstream.server.sessions.stream import Stream
     from midstream.server.storage.database import Database
     from midstream.server.storage.records import InputRow, StoredMessage
 
+P = TypeVar("P", bound="SyncPayload | None")
 _CATCHUP_TURNS = 1_000
 """Turns of a catch-up beyond which a reset is cheaper."""
+
+
+class _StoredPage(NamedTuple):
+    """Messages, ascending, whether more are below them, and their turns by id; parts and turns encoded."""
+
+    messages: list[Message]
+    more: bool
+    turns: dict[str, bytes]
 
 
 class Reading:
     """Reads of one loaded session."""
 
-    def __init__(self, database: Database, session_no: int, stream: Stream, limits: Limits) -> None:
-        """Read from ``database`` what ``stream`` does not hold."""
+    def __init__(
+        self, database: Database, session_no: int, stream: Stream, limits: Limits, shelf: Shelf
+    ) -> None:
+        """Read from ``database`` what ``stream`` does not hold, and share what is read on the ``shelf``."""
         self._database = database
+        self._shelf = shelf
         self._session_no = session_no
         self._stream = stream
         self._limits = limits
@@ -51,14 +64,12 @@ class Reading:
         """Return a page (SPEC 7, ``messages``)."""
         view = self._view(include_internal=params.include_internal)
         segment = await self._segment(view, params.before_sequence) if params.segment else None
-        found, cut = await self._stored_page(
+        stored = await self._stored_page(
             within(view, segment),
             before=None if params.before_sequence is UNSET else params.before_sequence,
             limit=params.limit,
         )
-        if not params.stored:
-            found, cut = self._cut(found, cut)
-        items = [rows.wire_message(one) if params.stored else self._projection.overlay(one) for one in found]
+        items, cut = (stored.messages, stored.more) if params.stored else self._live(stored)
         below = items[0].sequence if cut else UNSET
         if segment is not None and segment.has_earlier and not cut:
             below = segment.start
@@ -71,7 +82,7 @@ class Reading:
             has_more=below is not UNSET,
             include_internal=params.include_internal,
             before_sequence=params.before_sequence,
-            turns=await self._turns_of(items),
+            turns=self._turns_of(items, stored.turns),
             epoch=self._stream.versions.epoch,
             version=self._stream.versions.durable if params.stored else self._stream.versions.published,
             source=UNSET if segment is None else segment.source,
@@ -80,16 +91,43 @@ class Reading:
         )
 
     async def sync(self, cursor: Cursor | None, *, limit: int, include_internal: bool) -> SyncPayload:
-        """Return what brings a reader at ``cursor`` up to now, in the cheapest way there is (SPEC 5)."""
+        """Return what brings a reader at ``cursor`` up to now, in the cheapest way there is (SPEC 5).
+
+        Who asks for the same while the session stands still gets the same, and nothing is read for it.
+        """
         if cursor is not None:
-            replay = self._stream.replay(cursor, include_internal=include_internal)
-            if replay is not None:
-                return replay
-            if await self._lies_in_known_epoch(cursor):
-                catchup = await self._catchup(cursor.version, include_internal=include_internal)
-                if catchup is not None:
-                    return catchup
-        return await self._reset(limit=limit, include_internal=include_internal)
+            asked = cursor.epoch, cursor.version, cursor.durable, include_internal
+            found = await self._shared(
+                asked, partial(self._missed, cursor, include_internal=include_internal)
+            )
+            if found is not None:
+                return found
+        return await self._shared(
+            (limit, include_internal), partial(self._reset, limit=limit, include_internal=include_internal)
+        )
+
+    async def _shared(self, asked: Hashable, read: Callable[[], Awaitable[P]]) -> SyncPayload | P:
+        """Return what was read for the same question at the same state, else read."""
+        session, stamp = self._stream.channel, self._stamp()
+        found = self._shelf.find(session, stamp, asked)
+        if found is not None:
+            return found
+        payload = await read()
+        if payload is None or self._stamp() != stamp:
+            return payload
+        return self._shelf.keep(session, stamp, asked, payload)
+
+    def _stamp(self) -> tuple[str, int, int]:
+        """Return what everything that is read depends on."""
+        versions = self._stream.versions
+        return versions.epoch, versions.published, versions.durable
+
+    async def _missed(self, cursor: Cursor, *, include_internal: bool) -> SyncPayload | None:
+        """Return what a reader missed; None where only a reset helps."""
+        replay = self._stream.replay(cursor, include_internal=include_internal)
+        if replay is not None or not await self._lies_in_known_epoch(cursor):
+            return replay
+        return await self._catchup(cursor.version, include_internal=include_internal)
 
     async def message(self, message_id: str, *, include_internal: bool) -> Message:
         """Return one message as it is now. Raises NotFound."""
@@ -102,7 +140,7 @@ class Reading:
         )
         if found is None:
             raise NotFound("message", message_id)
-        return self._projection.overlay(found)
+        return self._projection.overlay(found.head)
 
     async def turn(self, turn_id: str) -> Turn | None:
         """Return a turn; for ``current`` the running one, or None. Raises NotFound."""
@@ -214,32 +252,38 @@ class Reading:
         session = self._projection.session
         return await self._database.read(partial(segment_of, view=view, session=session, before=before))
 
-    async def _stored_page(
-        self, view: View, *, before: int | None, limit: int
-    ) -> tuple[list[StoredMessage], bool]:
-        return await self._database.read(
-            partial(messages.page, view=view, before=before, limit=limit, max_bytes=self._limits.page_bytes)
-        )
+    async def _stored_page(self, view: View, *, before: int | None, limit: int) -> _StoredPage:
+        most = self._limits.page_bytes
 
-    def _cut(self, found: list[StoredMessage], more: bool) -> tuple[list[StoredMessage], bool]:  # noqa: FBT001  # a pair
-        """End a page by its bytes where what is shown is longer than what is stored (SPEC 7.3)."""
-        opened = self._projection.open
-        size = 0
+        def read(connection: apsw.Connection) -> _StoredPage:
+            found, more = messages.page(connection, view, before=before, limit=limit, max_bytes=most)
+            turn_ids = dict.fromkeys([one.turn_id for one in found if one.turn_id is not UNSET])
+            turns = messages.stored_turns(connection, view.session_no, [*turn_ids])
+            return _StoredPage(found, more, turns)
+
+        return await self._database.read(read)
+
+    def _live(self, stored: _StoredPage) -> tuple[list[Message], bool]:
+        """Return a page as it is now; its bytes end it where it is longer than what is stored (SPEC 7.3)."""
+        found, opened = stored.messages, self._projection.open
+        if not opened:
+            return found, stored.more
+        size, more = 0, stored.more
         for index in reversed(range(len(found))):
-            live = opened.get(found[index].head.sequence)
+            live = opened.get(found[index].sequence)
             size += messages.size_of(found[index]) if live is None else sum(live.sizes)
             if size > self._limits.page_bytes and index < len(found) - 1:
-                return found[index + 1 :], True
-        return found, more
+                found, more = found[index + 1 :], True
+                break
+        return [self._projection.overlay(one) for one in found], more
 
-    async def _turns_of(self, items: list[Message]) -> list[Turn]:
-        """Return the turns of these messages, and the running one, live."""
+    def _turns_of(self, items: list[Message], stored: dict[str, bytes]) -> list[Turn]:
+        """Return the turns of these messages, as they are stored, and the running one, live."""
         running = self._projection.turn
-        wanted = list(dict.fromkeys(item.turn_id for item in items if item.turn_id is not UNSET))
-        stored = await self._database.read(
-            partial(messages.turns_by_id, session_no=self._session_no, turn_ids=wanted)
-        )
-        turns = [turn for turn in stored if running is None or turn.turn_id != running.turn_id]
+        wanted = dict.fromkeys([item.turn_id for item in items if item.turn_id is not UNSET])
+        if running is not None:
+            wanted.pop(running.turn_id, None)
+        turns = cast("list[Turn]", [Raw(stored[key]) for key in wanted if key in stored])
         return turns if running is None else [*turns, running]
 
     async def _lies_in_known_epoch(self, cursor: Cursor) -> bool:
@@ -289,7 +333,7 @@ class Reading:
 
     def _entry_since(self, stored: StoredMessage, since: int) -> MessageEntry:
         live = self._projection.open.get(stored.head.sequence)
-        message = rows.wire_message(stored) if live is None else live.live.message()
+        message = stored.head if live is None else live.live.message()
         revisions = stored.part_revisions if live is None else live.part_revisions
         return entry(
             message,
@@ -303,16 +347,15 @@ class Reading:
         projection, versions = self._projection, self._stream.versions
         # without a limit one message is read all the same, to say whether there are any
         view = self._view(include_internal=include_internal)
-        found, more = await self._stored_page(view, before=None, limit=limit or 1)
-        found, more = ([], bool(found)) if limit == 0 else self._cut(found, more)
-        items = [projection.overlay(one) for one in found]
+        stored = await self._stored_page(view, before=None, limit=limit or 1)
+        items, more = ([], bool(stored.messages)) if limit == 0 else self._live(stored)
         return SyncPayload(
             mode="reset",
             epoch=versions.epoch,
             version=versions.published,
             durable=UNSET if versions.durable == versions.published else versions.durable,
             session=projection.session,
-            turns=await self._turns_of(items),
+            turns=self._turns_of(items, stored.turns),
             messages=[
                 entry(item, item.parts, part_count=len(item.parts), is_new=True, version=versions.published)
                 for item in items

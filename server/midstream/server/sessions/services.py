@@ -14,6 +14,7 @@ from midstream.server.clock import Clock
 from midstream.server.ids import Ids
 from midstream.server.inputs import InputPolicy
 from midstream.server.sessions.pace import Pace
+from midstream.server.sessions.shelf import Shelf
 from midstream.server.sessions.watch import Watch
 from midstream.server.storage import store
 from midstream.server.storage.database import Database
@@ -119,6 +120,8 @@ class Services:
         """How long streamed text waits to be joined."""
         self.watch = Watch(clock, tick_seconds=settings.watch_seconds)
         """Who is told what becomes of sessions."""
+        self.shelf = Shelf()
+        """What several readers are given alike."""
         self._purges: set[asyncio.Task[None]] = set()
 
     def purge(self, session_no: int) -> None:

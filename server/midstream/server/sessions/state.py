@@ -51,7 +51,9 @@ class LoadedState:
         self.stream = Stream(
             loop.channel, self.projection, self.versions, history_bytes=services.settings.history_bytes
         )
-        self.reading = Reading(services.database, loaded.session_no, self.stream, services.settings.limits)
+        self.reading = Reading(
+            services.database, loaded.session_no, self.stream, services.settings.limits, services.shelf
+        )
         self.busy = True
         """False only while the loop sleeps: then a tick publishes by itself, else the loop does it."""
         self.closed = False

@@ -22,6 +22,11 @@ The server itself never makes itself wait: it has one writer, and in WAL mode no
 JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes that the WAL file is cut back to after a long snapshot has let it grow."""
 
+MAPPED_BYTES = 1024 * 1024 * 1024
+"""Bytes of the file that readers map into memory. A page of messages lies on as many pages of the file, and
+to copy each from the kernel took as long as to find it. The writer maps nothing: an error of its disk is an
+error, and no signal."""
+
 Synchronous = Literal["FULL", "OFF"]
 """FULL: an acknowledged write survives power loss. OFF: for simulations, which only pretend to crash."""
 
@@ -62,6 +67,7 @@ class Place:
         """Open a connection that cannot write; the writer's must be open already."""
         connection = self._set_up(apsw.SQLITE_OPEN_READONLY)
         connection.pragma("query_only", "ON")
+        connection.pragma("mmap_size", MAPPED_BYTES)
         return connection
 
     def _set_up(self, flags: int) -> apsw.Connection:

@@ -5,45 +5,57 @@ from __future__ import annotations
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
 import json
-from typing import TYPE_CHECKING
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, cast
 
-from midstream.protocol.model import InteractionPart, Session, Turn
+from msgspec import Raw
+
+from midstream.protocol.model import InteractionPart, Message, Session, Turn
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     import apsw
 
     from midstream.server.storage.records import StoredMessage, View
 
-_SELECT = f"SELECT {rows.MESSAGE_COLUMNS} FROM messages"
+_FIRST_BLOCK = 8
+"""Parts that are read at a time, at first."""
 _IN_VIEW = "session_no = ? AND sequence >= ? AND (visibility = 'visible' OR ?)"
 """The condition on a row of ``messages`` that a view shows it; takes the values of :func:`_of`."""
 
 
 def page(
     connection: apsw.Connection, view: View, *, before: int | None, limit: int, max_bytes: int
-) -> tuple[list[StoredMessage], bool]:
+) -> tuple[list[Message], bool]:
     """Return up to ``limit`` messages below ``before``, ascending, and whether there are more below.
 
-    The page ends early at ``max_bytes`` of parts, but holds at least one message.
+    Their parts are encoded, as in a :class:`~midstream.server.storage.records.StoredMessage`. The page ends
+    early at ``max_bytes`` of parts, but holds at least one message.
     """
-    found = connection.execute(
-        f"{_SELECT} WHERE {_IN_VIEW} AND sequence < ? ORDER BY sequence DESC LIMIT ?",
+    found = _heads(
+        connection,
+        f"WHERE {_IN_VIEW} AND sequence < ? ORDER BY sequence DESC LIMIT ?",
         (*_of(view), 2**62 if before is None else before, limit + 1),
     )
-    items: list[StoredMessage] = []
+    more = len(found) > limit
+    del found[limit:]
+    parts: dict[int, list[Raw]] = {row[0]: [] for row in found}
     size = 0
-    for row in found:
-        if len(items) == limit:
-            return items[::-1], True
-        message = _with_parts(connection, view, row)
-        size += size_of(message)
-        if items and size > max_bytes:
-            return items[::-1], True
-        items.append(message)
-    return items[::-1], False
+    for block in _parts(connection, view, found, descending=True):
+        for sequence, _, body in block:
+            parts[sequence].append(Raw(body))
+            size += len(body)
+        if size > max_bytes and block[-1][0] != found[0][0]:
+            break
+    if size > max_bytes:
+        kept = _fitting([parts[row[0]] for row in found], max_bytes)
+        more = more or kept < len(found)
+        del found[kept:]
+    items = [rows.message_of(view.session_id, row, parts[row[0]][::-1]) for row in reversed(found)]
+    return items, more
 
 
 def has_any(connection: apsw.Connection, view: View, *, before: int) -> bool:
@@ -61,17 +73,19 @@ def span(
 
     They end early at ``max_bytes`` of parts, but there is at least one.
     """
-    found = connection.execute(
-        f"{_SELECT} WHERE {_IN_VIEW} AND sequence BETWEEN ? AND ? ORDER BY sequence", (*_of(view), start, end)
+    found = _heads(
+        connection,
+        f"WHERE {_IN_VIEW} AND sequence BETWEEN ? AND ? ORDER BY sequence",
+        (*_of(view), start, end),
     )
     items: list[StoredMessage] = []
     size = 0
-    for row in found:
-        message = _with_parts(connection, view, row)
-        size += size_of(message)
-        if items and size > max_bytes:
-            break
-        items.append(message)
+    with closing(_with_parts(connection, view, found)) as whole:
+        for message in whole:
+            size += message.size
+            if items and size > max_bytes:
+                break
+            items.append(message)
     return items
 
 
@@ -90,50 +104,51 @@ def changed_since(
     says of their revision.
     """
     # by the index of revisions: what changed lately must not cost the length of the conversation
-    found = connection.execute(
-        f"{_SELECT} WHERE {_IN_VIEW} AND sequence IN ("
+    found = _heads(
+        connection,
+        f"WHERE {_IN_VIEW} AND sequence IN ("
         f"SELECT * FROM (SELECT sequence FROM messages INDEXED BY messages_by_revision"
         f" WHERE {_IN_VIEW} AND revision > ? LIMIT ?) UNION SELECT value FROM json_each(?))"
         " ORDER BY sequence",
         (*_of(view), *_of(view), version, max_messages + 1, json.dumps(list(always))),
     )
+    if len(found) > max_messages:
+        return None
     items: list[StoredMessage] = []
     size = 0
-    for row in found:
-        message = _with_parts(connection, view, row)
-        size += sum(
-            memoryview(part).nbytes
-            for part, revision in zip(message.parts, message.part_revisions, strict=True)
-            if revision > version
-        )
-        if len(items) == max_messages or size > max_bytes:
-            return None
-        items.append(message)
+    with closing(_with_parts(connection, view, found)) as whole:
+        for message in whole:
+            size += sum(
+                memoryview(part).nbytes
+                for part, revision in zip(message.parts, message.part_revisions, strict=True)
+                if revision > version
+            )
+            if size > max_bytes:
+                return None
+            items.append(message)
     return items
 
 
 def open_messages(connection: apsw.Connection, view: View) -> list[StoredMessage]:
     """Return the messages that may still change."""
-    found = connection.execute(
-        f"{_SELECT} INDEXED BY messages_open WHERE {_IN_VIEW} AND is_open ORDER BY sequence", _of(view)
+    found = _heads(
+        connection, f"INDEXED BY messages_open WHERE {_IN_VIEW} AND is_open ORDER BY sequence", _of(view)
     )
-    return [_with_parts(connection, view, row) for row in found]
+    return list(_with_parts(connection, view, found))
 
 
 def message_by_id(connection: apsw.Connection, view: View, message_id: str) -> StoredMessage | None:
     """Return one message, or None where the view has none of this id."""
-    found = connection.execute(f"{_SELECT} WHERE {_IN_VIEW} AND message_id = ?", (*_of(view), message_id))
-    row = next(iter(found), None)
-    return None if row is None else _with_parts(connection, view, row)
+    found = _heads(connection, f"WHERE {_IN_VIEW} AND message_id = ?", (*_of(view), message_id))
+    return next(_with_parts(connection, view, found), None)
 
 
 def prompt_of(connection: apsw.Connection, view: View, turn_id: str) -> StoredMessage | None:
     """Return the visible user message that started a turn: the first of its messages."""
-    found = connection.execute(
-        f"{_SELECT} WHERE {_IN_VIEW} AND turn_id = ? ORDER BY sequence LIMIT 1", (*_of(view), turn_id)
+    found = _heads(
+        connection, f"WHERE {_IN_VIEW} AND turn_id = ? ORDER BY sequence LIMIT 1", (*_of(view), turn_id)
     )
-    row = next(iter(found), None)
-    return None if row is None else _with_parts(connection, view, row)
+    return next(_with_parts(connection, view, found), None)
 
 
 def find_interaction(connection: apsw.Connection, view: View, interaction_id: str) -> InteractionPart | None:
@@ -149,15 +164,20 @@ def find_interaction(connection: apsw.Connection, view: View, interaction_id: st
     return part if isinstance(part, InteractionPart) else None
 
 
-def turns_by_id(connection: apsw.Connection, session_no: int, turn_ids: Iterable[str]) -> list[Turn]:
+def turns_by_id(connection: apsw.Connection, session_no: int, turn_ids: Sequence[str]) -> list[Turn]:
     """Return these turns, in the order asked for; unknown ids are left out."""
-    turns: list[Turn] = []
-    for turn_id in turn_ids:
-        found = connection.execute(
-            "SELECT body FROM turns WHERE session_no = ? AND turn_id = ?", (session_no, turn_id)
-        )
-        turns.extend(rows.read_turn(row[0]) for row in found)
-    return turns
+    stored = stored_turns(connection, session_no, turn_ids)
+    return [rows.read_turn(stored[turn_id]) for turn_id in turn_ids if turn_id in stored]
+
+
+def stored_turns(connection: apsw.Connection, session_no: int, turn_ids: Sequence[str]) -> dict[str, bytes]:
+    """Return turns by their ids, as they are stored; unknown ids are left out."""
+    found = connection.execute(
+        "SELECT turn_id, body FROM turns WHERE session_no = ?"
+        " AND turn_id IN (SELECT value FROM json_each(?))",
+        (session_no, json.dumps(turn_ids)),
+    )
+    return dict(cast("list[tuple[str, bytes]]", found.fetchall()))
 
 
 def turns_since(connection: apsw.Connection, session_no: int, version: int, limit: int) -> list[Turn] | None:
@@ -193,11 +213,6 @@ def list_sessions(
     return listed[:limit], following
 
 
-def size_of(message: StoredMessage) -> int:
-    """Return the bytes of a message's parts, as they are stored."""
-    return sum(memoryview(part).nbytes for part in message.parts)
-
-
 def _of(view: View) -> tuple[int, int, bool]:
     return view.session_no, view.first, view.include_internal
 
@@ -210,9 +225,75 @@ def _queue(connection: apsw.Connection, session_no: int) -> list[str]:
     return [row[0] for row in found]
 
 
-def _with_parts(connection: apsw.Connection, view: View, row: rows.Row) -> StoredMessage:
+def size_of(message: Message) -> int:
+    """Return the bytes of a message's parts, which are encoded."""
+    return sum(memoryview(part).nbytes for part in rows.encoded_parts(message))
+
+
+def _fitting(messages: Iterable[list[Raw]], max_bytes: int) -> int:
+    """Return how many messages have at most so many bytes together; the first is counted in any case."""
+    size = count = 0
+    for parts in messages:
+        size += sum(memoryview(part).nbytes for part in parts)
+        if count and size > max_bytes:
+            break
+        count += 1
+    return count
+
+
+def _heads(connection: apsw.Connection, which: str, values: tuple[object, ...]) -> list[rows.Row]:
+    found = connection.execute(f"SELECT {rows.MESSAGE_COLUMNS} FROM messages {which}", values)
+    return cast("list[rows.Row]", found.fetchall())
+
+
+def _with_parts(
+    connection: apsw.Connection, view: View, found: Sequence[rows.Row]
+) -> Generator[StoredMessage]:
+    """Add the parts to rows of messages, which ascend, as far as the caller goes on.
+
+    Who stops early closes it.
+    """
+    blocks = _parts(connection, view, found)
+    with closing(blocks):
+        none: list[rows.Row] = []
+        block, at = next(blocks, none), 0
+        for row in found:
+            sequence: int = row[0]
+            own: list[rows.Row] = []
+            while block and block[at][0] == sequence:
+                own.append(block[at])
+                at += 1
+                if at == len(block):
+                    block, at = next(blocks, none), 0
+            yield rows.read_message(view.session_id, row, own)
+
+
+def _parts(
+    connection: apsw.Connection, view: View, found: Sequence[rows.Row], *, descending: bool = False
+) -> Generator[list[rows.Row]]:
+    """Yield (message sequence, revision, body) of all parts of rows of messages, which ascend or descend.
+
+    They come in the same order, from one statement (one for each message would cost more than all else), in
+    blocks that double: few steps for many parts, and not much more than is wanted where they are long.
+    """
+    if not found:
+        return
+    ends = found[0][0], found[-1][0]
+    lowest, highest = min(ends), max(ends)
+    order = " DESC" if descending else ""
+    chosen = "BETWEEN ? AND ?"
+    values: tuple[object, ...] = (lowest, highest)
+    if highest - lowest + 1 > len(found):  # what lies between them, and is not to be seen, may be much
+        chosen = "IN (SELECT value FROM json_each(?))"
+        values = (json.dumps([row[0] for row in found]),)
     parts = connection.execute(
-        "SELECT revision, body FROM parts WHERE session_no = ? AND message_sequence = ? ORDER BY sequence",
-        (view.session_no, row[0]),
+        "SELECT message_sequence, revision, body FROM parts"
+        f" WHERE session_no = ? AND message_sequence {chosen}"
+        f" ORDER BY message_sequence{order}, sequence{order}",
+        (view.session_no, *values),
     )
-    return rows.read_message(view.session_id, row, [(part[0], part[1]) for part in parts])
+    size = _FIRST_BLOCK
+    with closing(parts):
+        while block := cast("list[rows.Row]", list(islice(parts, size))):
+            yield block
+            size += size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -50,12 +50,23 @@ class InputRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as read: its own fields (``parts`` empty), and its parts as they were encoded."""
+    """A message as read.
+
+    The parts of ``head`` are as they were encoded, :class:`msgspec.Raw` whatever their type says: encoding
+    writes them as they are, so ``head`` is the message for the wire, and goes from the disk to the socket
+    without being decoded.
+    """
 
     head: Message
     created_version: int
-    parts: list[msgspec.Raw]
     part_revisions: list[int]
+    size: int
+    """Bytes of the parts."""
+
+    @property
+    def parts(self) -> list[msgspec.Raw]:
+        """The encoded parts."""
+        return cast("list[msgspec.Raw]", self.head.parts)
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

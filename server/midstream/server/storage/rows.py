@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from midstream.protocol.model import ApprovalMode, Message, Origin, Part, Session, Turn
 from midstream.protocol.values import Value
@@ -119,28 +120,38 @@ def ledger_values(ledger: LedgerRow) -> Row:
     )
 
 
-def read_message(session_id: str, row: Row, parts: list[tuple[int, bytes]]) -> StoredMessage:
-    """Return the record of a row of MESSAGE_COLUMNS and its (revision, body) parts."""
-    head = Message(
+def read_message(session_id: str, row: Row, parts: Sequence[Row]) -> StoredMessage:
+    """Return the record of a row of MESSAGE_COLUMNS and of rows of its parts (sequence, revision, body)."""
+    return StoredMessage(
+        head=message_of(session_id, row, [Raw(part[2]) for part in parts]),
+        created_version=row[4],
+        part_revisions=[part[1] for part in parts],
+        size=sum([len(part[2]) for part in parts]),
+    )
+
+
+def message_of(session_id: str, row: Row, parts: list[Raw]) -> Message:
+    """Return the message of a row of MESSAGE_COLUMNS, with encoded parts."""
+    turn_id, state, origin = row[2], row[7], row[10]
+    return Message(
         message_id=row[1],
         session_id=session_id,
-        turn_id=optional(row[2]),
+        turn_id=UNSET if turn_id is None else turn_id,
         sequence=row[0],
         revision=row[3],
         role=row[5],
         visibility=row[6],
         created_at=row[8],
         updated_at=row[9],
-        origin=UNSET if row[10] is None else _decode_origin(row[10]),
-        state=optional(row[7]),
-        parts=[],
+        origin=UNSET if origin is None else _decode_origin(origin),
+        state=UNSET if state is None else state,
+        parts=cast("list[Part]", parts),
     )
-    return StoredMessage(
-        head=head,
-        created_version=row[4],
-        parts=[msgspec.Raw(body) for _, body in parts],
-        part_revisions=[revision for revision, _ in parts],
-    )
+
+
+def encoded_parts(message: Message) -> list[Raw]:
+    """Return the parts of a message whose parts are encoded."""
+    return cast("list[Raw]", message.parts)
 
 
 def read_part(body: bytes) -> Part:
@@ -187,14 +198,12 @@ def copied(message: Message) -> Message:
     return _decode_message(encode(message))
 
 
-def wire_message(stored: StoredMessage) -> Message:
-    """Return the message for the wire, its parts still encoded.
-
-    Encoding writes Raw as it is, so a page goes from the disk to the socket without being decoded.
-    """
-    return msgspec.structs.replace(stored.head, parts=cast("list[Part]", stored.parts))
-
-
 def whole_message(stored: StoredMessage) -> Message:
     """Return the message with its parts decoded."""
-    return msgspec.structs.replace(stored.head, parts=[_decode_part(part) for part in stored.parts])
+    return decoded(stored.head)
+
+
+def decoded(message: Message) -> Message:
+    """Return a message whose parts are encoded with its parts decoded."""
+    parts = [_decode_part(part) for part in encoded_parts(message)]
+    return msgspec.structs.replace(message, parts=parts)

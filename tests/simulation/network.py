@@ -8,10 +8,12 @@ import asyncio
 import errno
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
+from itertools import count
 from random import Random
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
-from midstream.server.connections import websocket
+from midstream.server.connections import express, websocket
 from tests.link import Address, Link, LinkTransport, Shape
 from tests.pipe import Note, unnoted
 from tests.simulation.host import HOST, Host
@@ -26,15 +28,27 @@ Factory = Callable[[], asyncio.BaseProtocol]
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
-_direct_writer = websocket.direct_writer
+_descriptor_of, _write = websocket.descriptor_of, express.write
+_links: WeakValueDictionary[int, LinkTransport] = WeakValueDictionary()
+_numbers = count(1_000_000)  # no process has so many files
 
 
-def _taker(transport: asyncio.BaseTransport) -> Callable[[bytes], int] | None:
-    return transport.take if isinstance(transport, LinkTransport) else _direct_writer(transport)
+def _number(transport: asyncio.BaseTransport) -> int:
+    if not isinstance(transport, LinkTransport):
+        return _descriptor_of(transport)
+    number = next(_numbers)
+    _links[number] = transport
+    return number
 
 
-# a server writes past the transport where it can: to the socket's descriptor, which a link does not have
-websocket.direct_writer = _taker
+def _take(descriptor: int, data: bytes) -> int:
+    link = _links.get(descriptor)
+    return _write(descriptor, data) if link is None else link.take(data)
+
+
+# a server writes past the transport where it can: to the descriptor, in place of which a link has a number
+websocket.descriptor_of = _number
+express.write = _take
 
 
 class SimServer(asyncio.AbstractServer):

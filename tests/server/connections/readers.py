@@ -33,7 +33,14 @@ def outbox_of(
     wake: Callable[[], None] = lambda: None,
 ) -> Outbox:
     """Return an outbox whose messages are the encoded frames themselves."""
-    return Outbox(codec, seal=lambda payload: payload, wake=wake, chunk_bytes=chunk, mark_bytes=mark)
+    return Outbox(
+        codec,
+        seal=lambda payload: payload,
+        wake=wake,
+        spill=lambda rest: None,
+        chunk_bytes=chunk,
+        mark_bytes=mark,
+    )
 
 
 def plain(codec: Codec, message: bytes) -> Frame:

@@ -5,6 +5,7 @@ import asyncio
 from midstream.protocol.calls import Cursor, EmptyResult, ListResult, SubscribeResult
 from midstream.protocol.frames import Delta
 from midstream.server.connections.subscription import Subscription
+from midstream.server.sessions.audience import Audience
 from midstream.server.sessions.broadcast import Broadcast
 from midstream.server.sessions.commands import Command, Subscriber, Watcher
 from tests.server.connections.readers import CHANNEL, EPOCH, sync
@@ -24,6 +25,7 @@ class Notes:
         self.watchers: list[Watcher] = []
         self.unwatched: list[Watcher] = []
         self.subscribers: dict[str, list[Subscriber]] = {}
+        self.audiences: dict[tuple[str, str], Audience] = {}
         self.refusal: Exception | None = None
         self.version = 10
         self.resynced: list[str] = []
@@ -53,6 +55,7 @@ class Notes:
         self.left.append((session_id, subscriber))
         if subscriber in self.subscribers.get(session_id, []):
             self.subscribers[session_id].remove(subscriber)
+            self.audiences[session_id, subscriber.kind].discard(subscriber)
         self.something.set()
 
     def watch(self, watcher: Watcher) -> None:
@@ -70,7 +73,10 @@ class Notes:
         """Answer a command as a session would."""
         if command.method == "subscribe":
             assert isinstance(command.subscriber, Subscription)
-            self.subscribers.setdefault(command.subscriber.session_id, []).append(command.subscriber)
+            subscriber, session_id = command.subscriber, command.subscriber.session_id
+            self.subscribers.setdefault(session_id, []).append(subscriber)
+            key = session_id, subscriber.kind
+            self.audiences.setdefault(key, subscriber.audience()).add(subscriber)
             command.reply(SubscribeResult(channel=CHANNEL, sync=sync(self.version)))
         elif command.method == "sessions.watch":
             command.reply(ListResult(items=[]))
@@ -82,8 +88,9 @@ class Notes:
         frames = [Delta(CHANNEL, self.version + n, 0, 1, 1, text) for n, text in enumerate(texts, 1)]
         self.version += len(texts)
         broadcast = Broadcast(Cursor(epoch=EPOCH, version=self.version, durable=0), frames)
-        for subscriber in self.subscribers.get(session_id, []):
-            subscriber.publish(broadcast)
+        for (audience_of, _), audience in self.audiences.items():
+            if audience_of == session_id:
+                audience.publish(broadcast)
 
     async def until_posted(self, count: int) -> Command:
         """Wait until so many commands came, and return the last of these."""

@@ -11,6 +11,7 @@ from midstream.protocol.frames import Delta
 from midstream.protocol.limits import Limits
 from midstream.server.clock import SystemClock
 from midstream.server.config import Config, ConfigError
+from midstream.server.connections import express
 from midstream.server.connections.listener import listen
 from midstream.server.connections.websocket import WebSocket
 from midstream.server.ids import RandomIds
@@ -58,17 +59,17 @@ class Writes:
         """The bytes of each."""
         self.written: list[int] = []
         """The messages of each."""
-        offer, write = WebSocket.offer, WebSocket.write
+        past, write = express.write, WebSocket.write
 
-        def offered(websocket: WebSocket, message: bytes) -> bool:
+        def offered(descriptor: int, message: bytes) -> int:
             self.offered.append(len(message))
-            return offer(websocket, message)
+            return past(descriptor, message)
 
         def written(websocket: WebSocket, messages: list[bytes]) -> None:
             self.written.append(len(messages))
             write(websocket, messages)
 
-        monkeypatch.setattr(WebSocket, "offer", offered)
+        monkeypatch.setattr(express, "write", offered)
         monkeypatch.setattr(WebSocket, "write", written)
 
     def forget(self) -> None:
@@ -78,7 +79,7 @@ class Writes:
 
 
 async def test_what_is_published_together_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand deltas leave together, and past the transport: joined writes make fan-out cheap."""
+    """A thousand deltas leave together, past asyncio's transport: joined writes make fan-out cheap."""
     registry, writes = Notes(at_once=True), Writes(monkeypatch)
     async with serving(registry) as listener, client_of(listener) as client:
         await client.send("call", 1, "subscribe", {"session_id": "s1"})
@@ -86,7 +87,10 @@ async def test_what_is_published_together_is_one_write(monkeypatch: pytest.Monke
         writes.forget()
         registry.publish("s1", *map(str, range(1_000)))
         assert [(await client.receive())[-1] for _ in range(1_000)] == [str(n) for n in range(1_000)]
-        assert (len(writes.offered), writes.written) == (1, [])
+        if isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop):
+            assert (len(writes.offered), writes.written) == (1, [])
+        else:  # uvloop closes descriptors too early, and joins writes by itself
+            assert (writes.offered, writes.written) == ([], [1])
 
 
 async def test_what_several_sessions_say_in_one_turn_of_the_loop_is_one_write(

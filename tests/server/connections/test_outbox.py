@@ -189,7 +189,13 @@ def test_a_sealed_message_goes_out_as_the_same_object() -> None:
 def test_it_wakes_its_reader_once_for_each_take() -> None:
     """However much enters, `wake` is called again only after something was taken."""
     calls: list[int] = []
-    outbox = Outbox(MSGPACK, seal=lambda payload: payload, wake=lambda: calls.append(1), chunk_bytes=CHUNK)
+    outbox = Outbox(
+        MSGPACK,
+        seal=lambda payload: payload,
+        wake=lambda: calls.append(1),
+        spill=lambda rest: None,
+        chunk_bytes=CHUNK,
+    )
     for _ in range(3):
         outbox.put("a", b"frame")
         outbox.put_control(Ping(1))

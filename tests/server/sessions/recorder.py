@@ -9,6 +9,7 @@ from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import Change, Delta, SessionFrame, Skip, Sync, SyncPayload
 from midstream.protocol.merge import Replica
 from midstream.protocol.outcomes import Gap
+from midstream.server.sessions.audience import Audience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,6 +49,7 @@ class Recorder:
 
     def __init__(self, session_id: str = "s", *, include_internal: bool = False, limit: int = 50) -> None:
         self.include_internal = include_internal
+        self.kind = "recorder"
         self.limit = limit
         self.behind = False
         self.cursor: Cursor | None = None
@@ -58,6 +60,10 @@ class Recorder:
         self._arrived = asyncio.Event()
 
     # What the loop calls
+
+    def audience(self) -> Audience:
+        """Each is handed each broadcast."""
+        return Audience()
 
     def publish(self, broadcast: Broadcast) -> None:
         """Take a frame, as a connection that keeps up would."""

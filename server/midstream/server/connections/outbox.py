@@ -7,7 +7,7 @@ is held once, as it was encoded, and cut into ``chunk`` frames only as they are 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from midstream.protocol.chunks import chunks
 
@@ -20,6 +20,14 @@ DEFAULT_MARK_BYTES: Final = 1024 * 1024
 CONTROL_BYTES: Final = 256 * 1024
 """What may wait in the control lane. It holds small frames that a healthy peer takes at once; one that makes
 more of them wait, by asking without reading, is not served any longer."""
+
+
+class Expedited(Protocol):
+    """What is written past an outbox."""
+
+    def slow_down(self) -> None:
+        """Enter the outbox from now on."""
+        ...
 
 
 class _Long:
@@ -69,6 +77,7 @@ class Outbox:
         *,
         seal: Callable[[bytes], bytes],
         wake: Callable[[], None],
+        spill: Callable[[bytes], None],
         chunk_bytes: int,
         mark_bytes: int = DEFAULT_MARK_BYTES,
     ) -> None:
@@ -76,6 +85,7 @@ class Outbox:
 
         ``seal`` makes a WebSocket message of an encoded frame. ``wake`` is called when something
         entered that the caller of :meth:`take` may not know of; once, until the next ``take``.
+        ``spill`` writes bytes behind what was taken.
         """
         self.codec = codec
         self.seal = seal
@@ -84,10 +94,10 @@ class Outbox:
         self.chunk_bytes = chunk_bytes
         self.mark_bytes = mark_bytes
         self.size = 0
-        self.pass_by: Callable[[bytes], bool] | None = None
-        """Writes a complete message to the wire past the outbox, or returns False. There only while nothing
-        waits here or before the wire; whoever has seen to that sets it, and whatever enters takes it away."""
+        self.express: Expedited | None = None
+        """What is written past the outbox, while nothing waits in it or behind it."""
         self._wake = wake
+        self._spill = spill
         self._awake = False
         self._control: deque[bytes] = deque()
         self._control_size = 0
@@ -136,6 +146,16 @@ class Outbox:
     def put_sealed(self, lane: Hashable, message: bytes) -> None:
         """Put a complete WebSocket message at the end of a lane; it may be shared with other outboxes."""
         self._append(lane, message, len(message))
+
+    def halt_express(self) -> None:
+        """Have nothing written past the outbox: something waits in it, or behind it."""
+        if self.express is not None:
+            self.express.slow_down()
+
+    def overflow(self, rest: bytes) -> None:
+        """Put what is left of a message, a part of which was written past the outbox, before everything."""
+        self._spill(rest)
+        self._rouse()
 
     def take(self, max_bytes: int) -> list[bytes]:
         """Remove and return the next WebSocket messages, up to ``max_bytes`` and at most one message more."""
@@ -197,7 +217,7 @@ class Outbox:
         self._longest = max((other.size for other in self._long), default=0)
 
     def _rouse(self) -> None:
-        self.pass_by = None
+        self.halt_express()
         if not self._awake:
             self._awake = True
             self._wake()

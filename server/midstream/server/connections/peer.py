@@ -87,6 +87,7 @@ class Peer:
             codec,
             seal=sealer(codec),
             wake=self._plan_flush,
+            spill=lambda rest: websocket.write([rest]),
             chunk_bytes=office.settings.limits.chunk_bytes,
             mark_bytes=office.outbox_bytes,
         )
@@ -99,7 +100,7 @@ class Peer:
         """Read until the connection is gone."""
         websocket = self._websocket
         websocket.on_bytes = self._on_bytes
-        websocket.on_full = self._on_full
+        websocket.on_blocked = self._on_blocked
         websocket.on_writable = self._flush
         self._rearm()
         try:
@@ -184,10 +185,10 @@ class Peer:
             self._rearm()
         elif websocket.is_clear and len(self._connection.subscriptions) == 1:
             # what several sessions say in one turn of the event loop is better joined to one write
-            self._outbox.pass_by = websocket.offer
+            self._connection.subscriptions.expedite(websocket.descriptor)
 
-    def _on_full(self) -> None:
-        self._outbox.pass_by = None
+    def _on_blocked(self) -> None:
+        self._outbox.halt_express()
         self._plan_flush()
 
     def _sample(self) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from midstream.protocol.calls import Cursor
 from midstream.protocol.frames import Closed, Mark, Signal
 from midstream.server.connections.answers import sync_frame
+from midstream.server.connections.express import Express
 
 if TYPE_CHECKING:
     from midstream.protocol.frames import SyncPayload
@@ -64,8 +65,8 @@ class Subscription:
     """
 
     __slots__ = (
-        "_channel", "_cursor", "_kind", "_marked", "_outbox", "_owner",
-        "answers_due", "include_internal", "lacks", "limit", "pace_ms", "session_id", "state",
+        "_channel", "_cursor", "_descriptor", "_express", "_marked", "_outbox", "_owner",
+        "answers_due", "include_internal", "kind", "lacks", "limit", "pace_ms", "session_id", "state",
     )  # fmt: skip
 
     def __init__(
@@ -93,12 +94,15 @@ class Subscription:
         self._channel = 0
         self._cursor: Cursor | None = None
         self._marked: Cursor | None = None
-        self._kind = f"{outbox.kind} {include_internal}"
+        self.kind = f"{outbox.kind} {include_internal}"
+        """Those of one kind are sent the same bytes."""
+        self._express: Express | None = None
+        self._descriptor = -1
 
     @property
     def cursor(self) -> Cursor | None:
-        """What last entered the outbox; None before the first sync."""
-        return self._cursor
+        """What last entered the outbox, or passed it; None before the first sync."""
+        return self._cursor if self._express is None or self._descriptor < 0 else self._express.cursor
 
     @property
     def behind(self) -> bool:
@@ -112,20 +116,39 @@ class Subscription:
             self._stand_at(sync)
             self.state = State.PACED if self.pace_ms else State.LIVE
 
-    def publish(self, broadcast: Broadcast) -> None:
-        """Take a broadcast, or fall behind.
+    def audience(self) -> Express:
+        """Return an audience for subscriptions of this kind."""
+        return Express(self.kind)
 
-        The hot path: where nothing waits, one dictionary, one call and one write to the kernel.
+    def join(self, express: Express) -> None:
+        """Learn in which audience it is."""
+        self._express = express
+
+    def expedite(self, descriptor: int) -> None:
+        """Have broadcasts written to a descriptor, while nothing waits in the outbox or behind it.
+
+        Whoever is told of something that waits calls :meth:`slow_down`.
         """
+        if self._express is not None and self._descriptor < 0 and self.state is State.LIVE and self._cursor:
+            self._express.expedite(descriptor, self, self._cursor)
+            self._descriptor = descriptor
+            self._outbox.express = self
+
+    def slow_down(self, cursor: Cursor | None = None, rest: bytes = b"") -> None:
+        """Take broadcasts into the outbox again; ``rest`` of the last one was not written."""
+        if self._express is not None and self._descriptor >= 0:
+            self._cursor = cursor or self._express.cursor
+            self._express.halt(self._descriptor)
+            self._descriptor = -1
+            self._outbox.express = None
+            if rest:
+                self._outbox.overflow(rest)
+
+    def publish(self, broadcast: Broadcast) -> None:
+        """Take a broadcast into the outbox, or fall behind."""
         if self.state is not State.LIVE:
             self.lacks = self.state is State.PACED
-            return
-        message = broadcast.messages.get(self._kind)
-        if message is None:
-            message = broadcast.message(self._kind, partial(self._message, broadcast))
-        outbox = self._outbox
-        pass_by = outbox.pass_by
-        if (message and pass_by is not None and pass_by(message)) or self._enter(broadcast, message):
+        elif self._enter(broadcast):
             self._cursor = broadcast.cursor
         else:
             self.state = State.BEHIND
@@ -153,7 +176,7 @@ class Subscription:
 
     def mark(self) -> None:
         """Say where the stream stands, if it moved since the last mark and there is room (SPEC 3)."""
-        cursor = self._cursor
+        cursor = self.cursor
         if cursor is not None and cursor is not self._marked and self.state in (State.LIVE, State.PACED):
             payload = self._outbox.codec.encode(Mark(self._channel, cursor.version))
             if self._outbox.admits(len(payload)):
@@ -164,6 +187,7 @@ class Subscription:
         """End, and say so behind what is in the outbox already, however full it is (SPEC 3)."""
         if self.state is State.CLOSED:
             return
+        self.slow_down()
         if self.state is not State.STARTING:
             closed = Closed(self._channel, code, retryable)
             self._outbox.put(self.session_id, self._outbox.codec.encode(closed))
@@ -172,15 +196,17 @@ class Subscription:
 
     def leave(self) -> None:
         """End without a word: the client asked for it, replaced it, or is gone."""
+        self.slow_down()
         self.state = State.CLOSED
 
     def _stand_at(self, sync: SyncPayload) -> None:
         self._cursor = Cursor(epoch=sync.epoch, version=sync.version, durable=sync.committed())
         self.lacks = False
 
-    def _enter(self, broadcast: Broadcast, message: bytes) -> bool:
+    def _enter(self, broadcast: Broadcast) -> bool:
         """Put a broadcast into the outbox, if there is room for all of it."""
         outbox = self._outbox
+        message = broadcast.message(self.kind, partial(self.message_of, broadcast))
         if message:
             if outbox.admits(len(message)):
                 outbox.put_sealed(self.session_id, message)
@@ -193,8 +219,8 @@ class Subscription:
             outbox.put(self.session_id, payload)
         return True
 
-    def _message(self, broadcast: Broadcast) -> bytes:
-        """Return the messages, joined; empty where one goes as chunks, which each connection numbers."""
+    def message_of(self, broadcast: Broadcast) -> bytes:
+        """Return what this kind is sent; empty where it goes as chunks, which each connection numbers."""
         outbox = self._outbox
         payloads = broadcast.payloads(outbox.codec, include_internal=self.include_internal)
         if any(len(payload) > outbox.chunk_bytes for payload in payloads):

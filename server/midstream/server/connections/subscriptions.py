@@ -93,6 +93,11 @@ class Subscriptions:
             self._forget(subscription)
         return subscription
 
+    def expedite(self, descriptor: int) -> None:
+        """Have broadcasts written to a descriptor: nothing waits in the outbox or behind it."""
+        for subscription in self._by_session.values():
+            subscription.expedite(descriptor)
+
     def marks(self) -> None:
         """Put a mark behind every live stream that moved since its last one."""
         for subscription in self._by_session.values():

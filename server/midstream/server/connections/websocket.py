@@ -8,10 +8,8 @@ every end has a deadline at which the transport is cut.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
-from functools import partial
 from struct import pack
 from typing import TYPE_CHECKING, Final
 
@@ -34,15 +32,17 @@ _REASON_BYTES: Final = 123
 """What a close frame has room for (RFC 6455, 5.5)."""
 
 
-def direct_writer(transport: asyncio.BaseTransport) -> Callable[[bytes], int] | None:
-    """Return what writes to a transport's kernel socket and says how many bytes that took, like ``os.write``.
+def descriptor_of(transport: asyncio.BaseTransport) -> int:
+    """Return the descriptor that may be written to past a transport; -1 where there is none.
 
-    None where only the transport can write: it encrypts, or there is no socket.
+    There is none where the transport encrypts. Only asyncio's own transports leave a descriptor open until
+    after ``connection_lost``; where uvloop has closed it, it may be another connection's by then.
     """
     sock = transport.get_extra_info("socket")
-    if sock is None or sock.fileno() < 0 or transport.get_extra_info("sslcontext") is not None:
-        return None
-    return partial(os.write, sock.fileno())
+    own = isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop)
+    if not own or sock is None or transport.get_extra_info("sslcontext") is not None:
+        return -1
+    return int(sock.fileno())
 
 
 def sealer(codec: Codec) -> Callable[[bytes], bytes]:
@@ -67,19 +67,19 @@ def sealer(codec: Codec) -> Callable[[bytes], bytes]:
 class WebSocket(ServerConnection):
     """What :func:`websockets.asyncio.server.serve` makes for each connection.
 
-    ``on_bytes`` is called when something came, ``on_full`` when the kernel took only a part of what
-    was offered, ``on_writable`` when the transport wants more again, ``on_lost`` when it is gone.
+    ``on_bytes`` is called when something came, ``on_blocked`` when it is not clear any more,
+    ``on_writable`` when the transport wants more again, ``on_lost`` when it is gone.
     """
 
     on_bytes: Callable[[], None] | None = None
-    on_full: Callable[[], None] | None = None
+    on_blocked: Callable[[], None] | None = None
     on_writable: Callable[[], None] | None = None
     on_lost: Callable[[], object] | None = None
     answer_bytes = 0
     """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
     _written = 0
-    _kernel: Callable[[bytes], int] | None = None
-    """What :meth:`offer` writes by."""
+    descriptor = -1
+    """What may be written to past the transport while :attr:`is_clear`."""
     _cut_at: asyncio.TimerHandle | None = None
 
     @property
@@ -89,8 +89,8 @@ class WebSocket(ServerConnection):
 
     @property
     def is_clear(self) -> bool:
-        """Whether messages may be offered: nothing stands before the kernel."""
-        return self._kernel is not None and self.protocol.state is State.OPEN and not self.buffered
+        """Whether messages may be written past the transport: nothing stands before the kernel."""
+        return self.descriptor >= 0 and self.protocol.state is State.OPEN and not self.buffered
 
     @property
     def buffered(self) -> int:
@@ -107,25 +107,6 @@ class WebSocket(ServerConnection):
         data = messages[0] if len(messages) == 1 else b"".join(messages)
         self._written += len(data)
         self.transport.write(data)
-
-    def offer(self, message: bytes) -> bool:
-        """Write a complete message to the kernel itself, past the transport; False: it takes nothing now.
-
-        Only while :attr:`is_clear`, or it would overtake what the transport holds. The transport's own
-        ``write`` does the same behind checks that cost half as much again as the kernel's work.
-        """
-        # an aborted transport's descriptor may be another connection's by now
-        if self._kernel is None or self.transport.is_closing():
-            return False
-        try:
-            taken = self._kernel(message)
-        except OSError:  # full; or broken, which the transport finds out and deals with
-            return False
-        if taken < len(message):
-            self.write([message[taken:]])
-            if self.on_full is not None:
-                self.on_full()
-        return True
 
     def finish(self, code: int, reason: str, *, seconds: float = CLOSE_SECONDS) -> None:
         """Send a close frame behind what is buffered; cut the transport if no answer comes in time."""
@@ -153,7 +134,7 @@ class WebSocket(ServerConnection):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
-        self._kernel = direct_writer(transport)
+        self.descriptor = descriptor_of(transport)
 
     def data_received(self, data: bytes) -> None:
         """Count the peer as there, as long as what it sends is read at all."""
@@ -167,10 +148,10 @@ class WebSocket(ServerConnection):
             self.transport.abort()
 
     def send_data(self) -> None:
-        """Write what websockets has to say; nothing may be offered past that while it waits."""
+        """Write what websockets has to say; nothing may be written past that while it waits."""
         super().send_data()
-        if self.on_full is not None and not self.is_clear:
-            self.on_full()
+        if self.on_blocked is not None and not self.is_clear:
+            self.on_blocked()
 
     def resume_writing(self) -> None:
         """Go on writing."""
@@ -179,7 +160,10 @@ class WebSocket(ServerConnection):
             self.on_writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Forget the descriptor, which is closed after this, and the deadline."""
+        self.descriptor = -1
+        if self.on_blocked is not None:
+            self.on_blocked()
         if self._cut_at is not None:
             self._cut_at.cancel()
         super().connection_lost(exc)

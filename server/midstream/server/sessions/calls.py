@@ -48,7 +48,7 @@ async def _subscribe(state: LoadedState, command: Command) -> msgspec.Struct:
     )
     if state.loop.has_left(subscriber):
         raise Unavailable("This subscription ended before it began. Subscribe again.")
-    state.stream.subscribers[subscriber] = None
+    state.stream.add(subscriber)
     return calls.SubscribeResult(channel=state.stream.channel, sync=payload)
 
 

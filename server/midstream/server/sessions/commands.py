@@ -11,6 +11,7 @@ from midstream.protocol.calls import Cursor
 from midstream.protocol.errors import MidstreamError, Refused
 from midstream.protocol.frames import SyncPayload, WorkerFrame
 from midstream.protocol.values import Value
+from midstream.server.sessions.audience import Audience
 from midstream.server.sessions.broadcast import Broadcast
 from midstream.server.sessions.bulletin import Bulletin
 
@@ -26,8 +27,14 @@ class Subscriber(Protocol):
     """
 
     include_internal: bool
+    kind: str
+    """Subscribers of one kind are sent the same bytes."""
     limit: int
     """Messages that a ``reset`` shall hold; 0 for none."""
+
+    def audience(self) -> Audience:
+        """Return an audience, with nobody in it, for subscribers of this kind."""
+        ...
 
     @property
     def cursor(self) -> Cursor | None:

@@ -130,7 +130,7 @@ class SessionLoop:
     def leave(self, subscriber: Subscriber) -> None:
         """Forget a subscriber at once, also one whose ``subscribe`` is still to come."""
         if self._state is not None:
-            self._state.stream.subscribers.pop(subscriber, None)
+            self._state.stream.remove(subscriber)
         if any(_is_subscribe(item, subscriber) for item in self._waiting()):
             self._leaving.add(subscriber)
         self._wake.set()

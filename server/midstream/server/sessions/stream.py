@@ -15,6 +15,7 @@ from midstream.server.sessions.history import History
 
 if TYPE_CHECKING:
     from midstream.protocol.values import Value
+    from midstream.server.sessions.audience import Audience
     from midstream.server.sessions.commands import Subscriber
     from midstream.server.sessions.projection import FinishedDraft, Projection
     from midstream.server.sessions.versions import Versions
@@ -33,8 +34,23 @@ class Stream:
         self.history = History(floor=versions.published, max_bytes=history_bytes)
         self.subscribers: dict[Subscriber, None] = {}
         """Who gets what is published, in the order in which they came."""
+        self._audiences: dict[str, Audience] = {}
         self._full: list[SessionFrame] = []
         self._visible: list[SessionFrame] = []
+
+    def add(self, subscriber: Subscriber) -> None:
+        """Take in a subscriber that stands at the version published last."""
+        self.subscribers[subscriber] = None
+        audience = self._audiences.get(subscriber.kind)
+        if audience is None:
+            audience = self._audiences[subscriber.kind] = subscriber.audience()
+        audience.add(subscriber)
+
+    def remove(self, subscriber: Subscriber) -> None:
+        """Let a subscriber go, if it is one."""
+        if subscriber in self.subscribers:
+            del self.subscribers[subscriber]
+            self._audiences[subscriber.kind].discard(subscriber)
 
     def publish_delta(self, sequence: int, part_sequence: int, text: str, now: int) -> None:
         """Append text to an open part and publish it under the next version. Needs room.
@@ -90,8 +106,8 @@ class Stream:
         versions = self.versions
         cursor = Cursor(epoch=versions.epoch, version=versions.published, durable=versions.durable)
         broadcast = Broadcast(cursor, full, None if full == visible else visible)
-        for subscriber in tuple(self.subscribers):
-            subscriber.publish(broadcast)
+        for audience in tuple(self._audiences.values()):
+            audience.publish(broadcast)
 
     def forget_cleared(self) -> None:
         """Drop what a clear removed; who was not there for it starts anew (SPEC 10)."""
@@ -125,7 +141,7 @@ class Stream:
 
     def close(self, code: str, *, retryable: bool) -> None:
         """End every subscription."""
-        subscribers, self.subscribers = self.subscribers, {}
+        subscribers, self.subscribers, self._audiences = self.subscribers, {}, {}
         for subscriber in subscribers:
             subscriber.close(code, retryable=retryable)
 

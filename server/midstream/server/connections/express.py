@@ -1,0 +1,95 @@
+"""Fan-out: one broadcast to the sockets of many readers (SPEC 3.3, 6).
+
+A reader whose outbox and transport are empty is *clear*: what is written to its descriptor cannot overtake
+anything, and needs nothing but that write. All others take the broadcast into their outbox.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from midstream.server.sessions.audience import Audience
+
+if TYPE_CHECKING:
+    from midstream.protocol.calls import Cursor
+    from midstream.server.connections.subscription import Subscription
+    from midstream.server.sessions.broadcast import Broadcast
+    from midstream.server.sessions.commands import Subscriber
+
+write = os.write
+"""Writes to a descriptor, and returns how many bytes the kernel took."""
+
+
+class Express(Audience):
+    """An audience of subscriptions that knows the descriptors of those who are clear.
+
+    ``cursor`` is where all who are clear stand.
+    """
+
+    def __init__(self, kind: str) -> None:
+        """Serve subscriptions of a kind."""
+        super().__init__()
+        self.cursor: Cursor | None = None
+        self._kind = kind
+        self._clear: dict[int, Subscription] = {}
+
+    def add(self, subscriber: Subscriber) -> None:
+        """Take a subscription in; it is not clear."""
+        super().add(subscriber)
+        cast("Subscription", subscriber).join(self)
+
+    def discard(self, subscriber: Subscriber) -> None:
+        """Let a subscription go."""
+        cast("Subscription", subscriber).slow_down()
+        super().discard(subscriber)
+
+    def expedite(self, descriptor: int, subscription: Subscription, cursor: Cursor) -> None:
+        """Note that a subscription is clear, and stands at ``cursor``, which is the session's."""
+        self.members.pop(subscription, None)
+        self._clear[descriptor] = subscription
+        self.cursor = cursor
+
+    def halt(self, descriptor: int) -> None:
+        """Note that a subscription is not clear any more."""
+        self.members[self._clear.pop(descriptor)] = None
+
+    def publish(self, broadcast: Broadcast) -> None:
+        """Write to all who are clear, and hand the broadcast to all others."""
+        others = tuple(self.members)
+        if self._clear:
+            self._publish_to_clear(broadcast)
+        for subscriber in others:
+            subscriber.publish(broadcast)
+
+    def _publish_to_clear(self, broadcast: Broadcast) -> None:
+        someone = next(iter(self._clear.values()))
+        message = broadcast.message(self._kind, partial(someone.message_of, broadcast))
+        # as chunks it goes to nobody at once: each connection numbers its own
+        stuck = self._write(message) if message else [(descriptor, 0) for descriptor in self._clear]
+        stood, self.cursor = self.cursor, broadcast.cursor
+        for descriptor, taken in stuck:
+            subscription = self._clear[descriptor]
+            if taken:
+                subscription.slow_down(broadcast.cursor, message[taken:])
+            else:
+                subscription.slow_down(stood)
+                subscription.publish(broadcast)
+
+    def _write(self, message: bytes) -> list[tuple[int, int]]:
+        """Write to all who are clear; return the descriptors that did not take all, and how much they did.
+
+        The hot loop: for each reader, it touches nothing but a number and the kernel. A method call and the
+        reader's own objects, which are not in the processor's cache, cost as much again as the kernel does.
+        """
+        stuck: list[tuple[int, int]] = []
+        length, put = len(message), write
+        for descriptor in self._clear:
+            try:
+                taken = put(descriptor, message)
+            except OSError:  # full; or broken, which the transport finds out and deals with
+                taken = 0
+            if taken != length:
+                stuck.append((descriptor, taken))
+        return stuck

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import socket
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
     from midstream.server.config import Config
     from midstream.server.ids import Ids
 
+BACKLOG: Final = 4_096
+"""Connections that the kernel opens before they are accepted. A whole room comes back at once after a
+restart; whose attempt is dropped tries again a second later, then two, then four."""
+ACCEPTED_IN_A_ROW: Final = 32
+"""Connections that are accepted before others get a turn: about 10 ms."""
 FIRST_RETURN_MS: Final = 500
 """How soon the first client may come back after ``goaway``: a restart takes about as long."""
 RETURN_STEP_MS: Final = 10
@@ -175,6 +182,7 @@ class Listener:
             # a little more than a frame may have, so that a frame that is too long gets an error and no close
             max_size=config.limits.frame_bytes + config.limits.chunk_bytes,
             write_limit=(WRITE_BUFFER_BYTES, 0),
+            backlog=ACCEPTED_IN_A_ROW,
             create_connection=self._connect,  # type: ignore[arg-type]  # "a wrapper or a subclass", says its documentation
         )
 
@@ -190,9 +198,10 @@ class Listener:
             server = await self._serve()
         except OSError as error:
             raise _cannot_listen(self._config, error) from None
-        for sock in server.sockets:
-            self.host, self.port = sock.getsockname()[:2]
-            break
+        self.host, self.port = server.sockets[0].getsockname()[:2]
+        for each in server.sockets:
+            with socket.socket(fileno=os.dup(each.fileno())) as sock:
+                sock.listen(BACKLOG)
         _log.info("listening", host=self.host, port=self.port)
         try:
             yield

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import cache
 from struct import pack
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,7 @@ def descriptor_of(transport: asyncio.BaseTransport) -> int:
     return int(sock.fileno())
 
 
+@cache
 def sealer(codec: Codec) -> Callable[[bytes], bytes]:
     """Return the function that makes a complete, unmasked WebSocket message of an encoded frame.
 

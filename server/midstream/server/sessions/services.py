@@ -100,8 +100,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after which a session that nobody uses is let go."""
     watch_seconds: float = 0.1
     """Seconds between two frames to those who watch the list of sessions, at least."""
-    mailbox: int = 4_096
-    """Commands that may wait for one session; beyond it they are refused as overloaded."""
+    mailbox: int = 16_384
+    """Commands that may wait for one session, each of about 500 bytes; beyond it they are refused as overloaded.
+    A room of ten thousand comes back at once."""
 
 
 class Services:

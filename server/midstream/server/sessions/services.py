@@ -101,7 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     watch_seconds: float = 0.1
     """Seconds between two frames to those who watch the list of sessions, at least."""
     mailbox: int = 16_384
-    """Commands that may wait for one session, each of about 500 bytes; beyond it they are refused as overloaded.
+    """Commands that may wait for one session, of about 500 bytes each; beyond it they are refused.
     A room of ten thousand comes back at once."""
 
 

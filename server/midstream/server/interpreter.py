@@ -10,9 +10,10 @@ SWITCH_SECONDS: Final = 0.0005
 """How long a thread that wants the interpreter waits for one that keeps it. The writer's thread leaves and
 enters it with every statement, while the event loop is busy: at Python's own 5 ms a commit waits ten times as
 long as its disk takes."""
-_COLLECT: Final = (2_000, 10, 500)
-"""Python's own (700, 10, 10) looks through everything alive again and again while sessions grow: a quarter of
-all CPU at 1,000 busy sessions, and pauses of 180 ms. Nearly all garbage goes by reference counts."""
+_COLLECT: Final = (10_000, 20, 500)
+"""Python's own (700, 10, 10) looks through everything alive again and again while sessions grow, and at busy
+moments through all that is just being done: two fifths of the event loop's time at 1,000 busy sessions, and
+pauses of 180 ms. With these it is a tenth, in shorter pauses. Nearly all garbage goes by reference counts."""
 
 
 def tune() -> None:

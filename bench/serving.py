@@ -2,9 +2,9 @@
 
 ``python -m bench.serving DATABASE`` prints its URL, then obeys lines on its input: each is done when ``done``
 is printed. A turn whose prompt is ``short`` answers at once; any other obeys ``say COUNT`` (tokens of four
-characters, each in a version of its own), ``step`` (begin a new step) and ``end``. ``later MS`` moves the
-server's clock forward, ``cpu`` prints the seconds of CPU that the process took. At the end of its input the
-server stops in good order.
+characters, each in a version of its own), ``join COUNT`` (tokens in one version), ``step`` (begin a new
+step) and ``end``. ``later MS`` moves the server's clock forward, ``cpu`` prints the seconds of CPU that the
+process took. At the end of its input the server stops in good order.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ class Talker:
     async def _step(self, turn: Turn) -> bool:
         """Obey until a new step or the end is ordered; return whether it was a step."""
         async with turn.step() as step, step.text() as text:
-            while (words := await self._orders.get())[0] == "say":
+            while (words := await self._orders.get())[0] in {"say", "join"}:
                 for _ in range(int(words[1])):
                     await text.append(TOKEN)
-                    await asyncio.sleep(0)  # lets the tick pass: the next token gets a version of its own
-                    await asyncio.sleep(0)
+                    if words[0] == "say":
+                        await asyncio.sleep(0)  # lets the tick pass: the next token gets a version of its own
+                        await asyncio.sleep(0)
                 self._done.set()
         return words[0] == "step"
 

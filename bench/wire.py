@@ -38,6 +38,7 @@ from midstream.protocol.frames import (
     Pong,
     Result,
     ServerFrame,
+    ShortDelta,
     Skip,
     Sync,
     Welcome,
@@ -111,7 +112,7 @@ class CountingReader:
                 await self.send(Pong(frame.nonce, 0))
             elif isinstance(frame, ErrorFrame):
                 raise Unexpected(frame.error.message)
-            elif isinstance(frame, (Delta, Change, Skip, Sync, Mark)) and isinstance(
+            elif isinstance(frame, (ShortDelta, Delta, Change, Skip, Sync, Mark)) and isinstance(
                 outcome := self.replica.apply(frame), Gap
             ):
                 raise Unexpected(outcome.reason)

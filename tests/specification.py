@@ -14,7 +14,7 @@ Row = list[str]
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (?:Appendix )?([0-9A-Z]+(?:\.[0-9]+)?)\.? ", re.MULTILINE)
-_SIGNATURE = re.compile(r'^    \["(\w+)", (.*)\]$', re.MULTILINE)
+_SIGNATURE = re.compile(r'^    \[(?:"(\w+)", )?(\w+: .*)\]$', re.MULTILINE)
 _TABLE = re.compile(r"^<!-- (.+?) -->\n\|.*\|\n\|[-|]+\|\n((?:\|.*\|\n)+)", re.MULTILINE)
 WORD = re.compile(r"`([^`\n]+)`")
 """A name of the protocol, in backticks."""
@@ -65,8 +65,8 @@ def table(name: str) -> list[Row]:
 
 
 def signatures() -> dict[str, list[str]]:
-    """The elements of each frame after its tag, as `name: type`."""
-    return {tag: _split(elements) for tag, elements in _SIGNATURE.findall(section("3.9"))}
+    """The elements of each frame after its tag, as `name: type`; a frame without one is called `none`."""
+    return {tag or "none": _split(elements) for tag, elements in _SIGNATURE.findall(section("3.9"))}
 
 
 def blocks(info: str) -> list[str]:

@@ -18,4 +18,4 @@ async def test_tokens_and_reconnects_cost_no_more_bytes_than_promised() -> None:
     out, _ = await process.communicate()
     table = out.decode()
     assert process.returncode == 0, table
-    assert table.count(" PASS ") == 14
+    assert table.count(" PASS ") == 18

@@ -72,7 +72,7 @@ async def test_frames_of_a_never_touch_b_when_one_connection_switches_between_th
         joining = await reader.begin_join()
         if number % 3:
             await joining
-            await line.until(lambda reader=reader: reader.tags.count("d") >= 3)  # type: ignore[misc]  # bound
+            await line.until(lambda reader=reader: reader.tags.count("short") >= 3)  # type: ignore[misc]  # bound
         leaving = await line.begin("unsubscribe", {"session_id": name})
         line.routes.clear()
         assert all(set(text) == {name} for text in texts(reader.replica.messages()))

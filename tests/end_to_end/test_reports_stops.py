@@ -10,7 +10,7 @@ import asyncio
 import pytest
 
 from midstream.protocol.calls import PromptResult, StopResult
-from midstream.protocol.frames import Change, Delta
+from midstream.protocol.frames import Change, Delta, SessionFrame, ShortDelta
 from midstream.protocol.model import Message, TextPart, ToolPart
 from midstream.server import Turn
 from tests.end_to_end.stage import OpenStage, Stage, prompt_params, until_ended, until_text
@@ -82,16 +82,19 @@ async def flood(turn: Turn) -> None:
             await reasoning.append("thought ")
 
 
-def of_the_turn_after_its_end(line: Line, turn_id: str, message_sequence: int) -> list[Delta | Change]:
+def of_the_turn_after_its_end(line: Line, turn_id: str, message_sequence: int) -> list[SessionFrame]:
     """Return what came of a turn's message after the change that ended the turn."""
-    ended = False
-    late: list[Delta | Change] = []
+    ended, last = False, message_sequence
+    late: list[SessionFrame] = []
     for frame in line.frames:
+        if ended and isinstance(frame, ShortDelta) and last == message_sequence:
+            late.append(frame)
         if ended and isinstance(frame, Delta) and frame.message_sequence == message_sequence:
             late.append(frame)
         if isinstance(frame, Change):
             if ended and any(entry.sequence == message_sequence for entry in frame.content.messages):
                 late.append(frame)
+            last = frame.content.session.message_count if frame.content.session else last
             ended = ended or any(
                 turn.turn_id == turn_id and turn.state != "running" for turn in frame.content.turns
             )
@@ -157,7 +160,7 @@ async def test_a_stop_during_tool_input_ends_the_part_as_failed(open_stage: Open
     turn = await stage.turn()
     call = await (await turn.step().__aenter__()).tool("search")
     await call.append_input('{"for": "half a wo')
-    await reader.line.until(lambda: bool(reader.line.of(Delta)))
+    await reader.line.until(lambda: bool(reader.line.deltas))
     await reader.line.ask(StopResult, "stop", session_id="s", turn_id=turn.turn_id)
     for _ in range(2):
         for one in (reader, await stage.reader()):

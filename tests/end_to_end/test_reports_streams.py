@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from midstream.protocol.calls import StopResult
-from midstream.protocol.frames import Change, Delta
+from midstream.protocol.frames import Change
 from midstream.protocol.model import ErrorPart, Message, ReasoningPart, TextPart, ToolPart
 from midstream.server import ToolCall, TurnFailed
 from midstream.server.storage.database import Database
@@ -239,7 +239,7 @@ async def test_two_texts_that_close_in_the_same_tick_each_have_their_own_text(op
     await stage.finish(turn, reader)
     expected = ["one first one second one last", "other first other second other last"] * rounds
     assert texts(reader.replica.messages())[1:] == expected
-    assert len(reader.line.of(Delta)) <= 2 * rounds
+    assert len(reader.line.deltas) <= 2 * rounds
     await stage.proves(reader)
 
 

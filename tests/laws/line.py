@@ -28,6 +28,7 @@ from midstream.protocol.frames import (
     Pong,
     Result,
     ServerFrame,
+    ShortDelta,
     Signal,
     Skip,
     Sync,
@@ -42,9 +43,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=msgspec.Struct)
 F = TypeVar("F", bound=ServerFrame)
-ChannelFrame = Delta | Change | Skip | Sync | Mark | Closed | Signal
+DELTAS = (Delta, ShortDelta)
+ChannelFrame = Delta | ShortDelta | Change | Skip | Sync | Mark | Closed | Signal
 PATIENCE = 120.0
 """Virtual seconds that anything may take before the test fails instead of waiting."""
+
+
+def tag_of(frame: msgspec.Struct | type[msgspec.Struct]) -> str:
+    """Return the tag of a frame or of its class, or ``short`` for the one that has none."""
+    return str(frame.__struct_config__.tag or "short")
 
 
 class LineLost(Exception):
@@ -117,6 +124,11 @@ class Line:
     def of(self, kind: type[F]) -> list[F]:
         """Return all frames of one kind that came."""
         return [frame for frame in self.frames if isinstance(frame, kind)]
+
+    @property
+    def deltas(self) -> list[Delta | ShortDelta]:
+        """Return all deltas that came, in both forms."""
+        return [frame for frame in self.frames if isinstance(frame, DELTAS)]
 
     async def send(self, frame: object) -> None:
         """Send one frame; nothing, if the connection has ended."""

@@ -12,6 +12,7 @@ from midstream.protocol.digest import message_digest
 from midstream.protocol.frames import Closed, Signal
 from midstream.protocol.merge import Replica
 from midstream.protocol.outcomes import Applied, Gap, PageOutcome
+from tests.laws.line import tag_of
 
 if TYPE_CHECKING:
     from midstream.protocol.calls import Cursor
@@ -186,7 +187,7 @@ class Reader:
             self.gaps.append(outcome)
             await self.begin_join(cursor=self.replica.cursor() if outcome.keep_cursor else None)
         elif isinstance(outcome, Applied):
-            self.tags.append(str(frame.__struct_config__.tag))
+            self.tags.append(tag_of(frame))
             self._note()
 
     def _take_sync(self, payload: SyncPayload) -> None:

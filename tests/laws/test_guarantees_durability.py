@@ -11,7 +11,7 @@ import pytest
 
 from midstream.protocol.calls import InteractionsResult, Page, SessionResult, TurnResult
 from midstream.protocol.errors import IdempotencyConflict
-from midstream.protocol.frames import Change, Delta
+from midstream.protocol.frames import Change
 from midstream.protocol.model import ToolPart
 from midstream.protocol.transitions import is_open
 from midstream.server import TurnEnded
@@ -19,6 +19,7 @@ from tests.disk import broken_disk
 from tests.laws.cases_texts import end_of, step_of, text_of
 from tests.laws.cases_tools import call_of, waiting_call_of
 from tests.laws.cases_turns import busy_turn_of
+from tests.laws.line import DELTAS
 from tests.laws.scene import Scene
 from tests.laws.world import World, in_world, pause, play
 
@@ -159,7 +160,7 @@ async def test_g4_no_version_is_used_twice_over_crashes_and_restarts(world: Worl
             await text.append(word)
             await pause()
         for frame, data in zip(reader.line.frames, reader.line.heard, strict=True):
-            if isinstance(frame, (Delta, Change)):
+            if isinstance(frame, (*DELTAS, Change)):
                 assert used.setdefault(frame.version, data) == data
         highest = max(used)
         await end()

@@ -18,12 +18,13 @@ from midstream.protocol.calls import (
     VerifyResult,
 )
 from midstream.protocol.codec import JSON
-from midstream.protocol.frames import Change, Delta, SessionFrame, Skip, Sync
+from midstream.protocol.frames import Change, SessionFrame, Skip, Sync
 from midstream.protocol.model import TextPart
 from midstream.protocol.values import Value
 from tests.laws.cases_texts import step_of, text_of
 from tests.laws.cases_tools import call_of
 from tests.laws.cases_turns import busy_turn_of
+from tests.laws.line import DELTAS
 from tests.laws.reader import Chronicle, Reader
 from tests.laws.scene import Scene
 from tests.laws.ways import fill, make_ballast
@@ -38,7 +39,7 @@ def covered(frame: SessionFrame, last: int) -> int:
         return frame.payload.version
     if isinstance(frame, Skip):
         assert frame.from_version <= last
-    elif isinstance(frame, (Delta, Change)):
+    elif isinstance(frame, (*DELTAS, Change)):
         assert frame.version == last + 1
     return frame.version
 
@@ -231,7 +232,7 @@ async def test_g15_a_reader_that_does_not_read_costs_little_and_loses_nothing(wo
     for number in range(100):
         await text.append(f"{number}".ljust(40_000, "."))
         await pause(0.05)
-        assert quick.line.of(Delta)[-1].text.startswith(f"{number}.")
+        assert quick.line.deltas[-1].text.startswith(f"{number}.")
         waits = slow.line.link.server.get_write_buffer_size() + slow.line.link.down.held
         most = max(most, waits)
     assert most < 300_000
@@ -351,3 +352,36 @@ def test_g20_internal_messages_are_shown_to_nobody_else(
         assert str(full.content()).count("SECRET") == 3
 
     play(story, tmp_path, history_bytes=history_bytes)
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["visible", "internal"])
+@in_world()
+async def test_g7_one_short_delta_serves_every_reader_however_it_came(world: World, *, full: bool) -> None:
+    """What it leaves out, each of them has: from a sync of any mode or size, a page, or as it streamed."""
+    scene = await Scene.begin(world)
+    await scene.finish(await busy_turn_of(scene))
+    text = await text_of(await step_of(scene))
+    there, away = [await scene.reader(include_internal=full) for _ in range(2)]
+    assert there.replica.messages()[-1].state == "streaming"
+    await away.leave()
+    await text.append("upon ")
+    await pause(0.1)
+    await away.rejoin(await world.line())
+    one = await scene.reader(limit=1, include_internal=full)
+    paged = await scene.reader(limit=None, include_internal=full)
+    await paged.read_all()
+    bare = await scene.reader(limit=None, include_internal=full)
+    paced = await scene.reader(pace_ms=50, codec=JSON, include_internal=full)
+    readers = [there, away, one, paged, bare]
+    for reader in (*readers, paced):
+        reader.tags.clear()
+    for word in ("a ", "time"):
+        await text.append(word)
+        await pause(0.1)
+    assert {tag for reader in readers for tag in reader.tags} == {"short"}
+    assert set(paced.tags) == {"sync"}
+    assert bare.replica.messages() == []
+    for reader in (*readers, paced):
+        await reader.read_all()
+        await scene.proves(reader)
+    assert len({str(reader.replica.messages()[-1]) for reader in (*readers, paced)}) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from midstream.protocol.calls import EmptyResult, Page, SessionResult, SubscribeResult
-from midstream.protocol.frames import Delta, Result
+from midstream.protocol.frames import Result, ShortDelta
 from midstream.protocol.limits import Limits
 from midstream.protocol.outcomes import Ignored, PageOutcome
 from tests.laws.cases_texts import step_of, text_of
@@ -29,8 +29,8 @@ async def test_r14_a_page_is_computed_then_a_change_is_published_then_the_page_i
     gate.open()
     await page
     await pause()
-    kinds = [type(frame) for frame in reader.line.frames if isinstance(frame, (Result, Delta))]
-    assert kinds[-2:] == [Result, Delta]
+    kinds = [type(frame) for frame in reader.line.frames if isinstance(frame, (Result, ShortDelta))]
+    assert kinds[-2:] == [Result, ShortDelta]
     assert reader.pages == [PageOutcome.MERGED]
     await reader.read_all()
     await scene.proves(reader)
@@ -87,7 +87,7 @@ async def test_r20_subscribe_is_sent_twice_in_the_middle_of_a_text(world: World)
     await text.append("time")
     await pause()
     assert "Once upon a time" in str(reader.content())
-    deltas = reader.line.of(Delta)
+    deltas = reader.line.deltas
     assert len({frame.version for frame in deltas}) == len(deltas)
     await scene.proves(reader)
 
@@ -161,8 +161,8 @@ async def test_r28_a_change_comes_in_the_moment_of_a_subscribe(world: World) -> 
     await pause()
     gate.open()
     await answer
-    await reader.line.until(lambda: reader.tags[-1] == "d")
-    assert reader.tags[-2:] == ["catchup", "d"]
+    await reader.line.until(lambda: reader.tags[-1] == "short")
+    assert reader.tags[-2:] == ["catchup", "short"]
     assert reader.gaps == []
     await scene.proves(reader)
 

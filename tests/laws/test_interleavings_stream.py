@@ -8,11 +8,12 @@ import pytest
 
 from midstream.protocol.calls import Page, SessionResult
 from midstream.protocol.codec import JSON, MSGPACK, Codec
-from midstream.protocol.frames import Change, Chunk, Closed, Delta, Mark, Ping, Pong, Skip, Sync
+from midstream.protocol.frames import Change, Chunk, Closed, Mark, Ping, Pong, ShortDelta, Skip, Sync
 from midstream.protocol.merge import Replica
+from midstream.protocol.model import TextPart
 from midstream.protocol.outcomes import Gap
 from tests.laws.cases_texts import end_of, step_of, text_of
-from tests.laws.line import ChannelFrame
+from tests.laws.line import DELTAS, ChannelFrame
 from tests.laws.notes import Note
 from tests.laws.reader import Reader
 from tests.laws.scene import Scene
@@ -36,7 +37,7 @@ async def test_r1_deltas_of_two_parts_alternate_while_a_reader_is_behind(world: 
     reader.line.link.unstall("down")
     await reader.line.until(lambda: bool(reader.line.of(Sync)))
     (sync,) = reader.line.of(Sync)
-    assert reader.line.of(Delta) == []
+    assert reader.line.deltas == []
     assert [entry.appends for entry in sync.payload.messages] == [
         [(1, " t0 t1 t2 t3 t4"), (2, " r0 r1 r2 r3 r4")]
     ]
@@ -148,13 +149,13 @@ async def test_r4_a_cursor_is_saved_while_a_frame_is_missing(world: World) -> No
     for word in ("upon ", "a ", "time"):
         await text.append(word)
         await pause()
-    assert [frame.version for frame in came if isinstance(frame, Delta)] == [
+    assert [frame.version for frame in came if isinstance(frame, ShortDelta)] == [
         version + 1,
         version + 2,
         version + 3,
     ]
     for frame in came[1:]:
-        assert isinstance(frame, Delta)
+        assert isinstance(frame, ShortDelta)
         assert isinstance(reader.replica.apply(frame), Gap)
     saved = reader.replica.save()
     assert saved is not None
@@ -317,8 +318,38 @@ async def test_r30_a_long_frame_goes_in_chunks_while_the_session_goes_on(world: 
     numbers = [index for index, frame in enumerate(line.raw) if isinstance(frame, Chunk)]
     between = line.raw[numbers[0] : numbers[-1]]
     assert len([frame for frame in between if isinstance(frame, Pong)]) == 1
-    passed = [frame for frame in between if isinstance(frame, (Delta, Change, Closed))]
+    passed = [frame for frame in between if isinstance(frame, (*DELTAS, Change, Closed))]
     assert [frame.channel for frame in passed] == [other.channel]
-    after = [frame for frame in line.raw[numbers[-1] :] if isinstance(frame, Delta)]
+    after = [frame for frame in line.raw[numbers[-1] :] if isinstance(frame, ShortDelta)]
     assert [frame.text for frame in after] == ["upon a time"]
     await scene.proves(reader)
+
+
+@in_world()
+async def test_r58_a_part_and_a_message_are_added_while_text_for_the_one_before_is_on_its_way(
+    world: World,
+) -> None:
+    """What does not say where it goes goes to what was the last at its version, however late it comes."""
+    scene = await Scene.begin(world)
+    turn = await scene.turn()
+    step = await turn.step().__aenter__()
+    first = await text_of(step)
+    reader = await scene.reader()
+    reader.line.link.stall("down")
+    reader.tags.clear()
+    await first.append("upon a time")
+    await pause()
+    second = await text_of(step, "And ")
+    await second.append("then")
+    await first.append(", long ago")
+    await pause()
+    await scene.prompt()
+    await turn.take_inputs()
+    await text_of(await turn.step().__aenter__(), "As you wish")
+    reader.line.link.unstall("down")
+    await scene.proves(reader)
+    parts = [part for message in reader.replica.messages()[-3:] for part in message.parts]
+    said = [part.text for part in parts if isinstance(part, TextPart)]
+    assert [*said[:2], said[-1]] == ["Once upon a time, long ago", "And then", "As you wish"]
+    assert {"short", "d", "change"} == set(reader.tags)
+    assert reader.gaps == []

@@ -15,6 +15,7 @@ from midstream.protocol.frames import SessionFrame, SyncPayload
 from midstream.protocol.model import Session, TurnPhase
 from midstream.protocol.transitions import TABLES
 from tests.laws.case import Case, Playing
+from tests.laws.line import tag_of
 from tests.laws.mutations import MUTATIONS
 from tests.laws.reach import all_reached, reached
 from tests.laws.scene import Scene
@@ -61,11 +62,11 @@ def test_every_frame_and_every_mode_that_carries_changes_is_used(tmp_path: Path)
             followed = await way.follow(scene, Playing(MUTATIONS["a_text_grows"], scene))
             await pause(20.0)  # a heartbeat, so that marks come
             used.update(followed.reader.tags)
-            used.update(str(frame.__struct_config__.tag) for frame in followed.reader.line.frames)
+            used.update(map(tag_of, followed.reader.line.frames))
 
         (tmp_path / name).mkdir()
         play(story, tmp_path / name, **way.settings)
-    frames = {str(kind.__struct_config__.tag) for kind in get_args(SessionFrame)}
+    frames = {tag_of(kind) for kind in get_args(SessionFrame)}
     modes = set(get_args(msgspec.structs.fields(SyncPayload)[0].type))
     assert frames | modes <= used
 

@@ -51,7 +51,7 @@ class Way:
 
 
 WAYS: dict[str, Way] = {}
-LIVE = frozenset({"d", "change", "skip"})
+LIVE = frozenset({"d", "short", "change", "skip"})
 
 
 def way(**settings: Any) -> Callable[[Follow], Follow]:  # noqa: ANN401  # of Config

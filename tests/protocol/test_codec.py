@@ -22,7 +22,17 @@ from midstream.protocol.errors import (
     UnknownFrame,
     UnknownMethod,
 )
-from midstream.protocol.frames import Call, Chunk, ClientFrame, Delta, Hello, Ping, Result, ServerFrame
+from midstream.protocol.frames import (
+    Call,
+    Chunk,
+    ClientFrame,
+    Delta,
+    Hello,
+    Ping,
+    Result,
+    ServerFrame,
+    ShortDelta,
+)
 from midstream.protocol.values import is_unicode
 from tests.protocol.strategies import struct, texts, values
 
@@ -373,7 +383,9 @@ def test_a_result_that_is_no_result_is_named() -> None:
 
 
 def test_a_delta_of_four_ascii_characters_is_short() -> None:
-    """At most 32 bytes with the two of the WebSocket header, in a session of average size."""
+    """At most 32 bytes with the two of the WebSocket header, in any form; mostly less than half."""
+    assert len(MSGPACK.encode(ShortDelta(7, 1_757, 20, "abcd"))) + 2 == 13
+    assert len(MSGPACK.encode(ShortDelta(7, 1_000_000, 20, "abcd" * 10))) + 2 == 52
     delta = Delta(
         channel=12, version=100_000, elapsed=90_000, message_sequence=500, part_sequence=3, text="abcd"
     )

@@ -7,7 +7,16 @@ import pytest
 from msgspec import UNSET, structs
 
 from midstream.protocol.calls import Cursor
-from midstream.protocol.frames import Change, ChangeContent, Delta, Mark, SessionFrame, Skip, Sync
+from midstream.protocol.frames import (
+    Change,
+    ChangeContent,
+    Delta,
+    Mark,
+    SessionFrame,
+    ShortDelta,
+    Skip,
+    Sync,
+)
 from midstream.protocol.merge import Replica, SavedReplica, Stage
 from midstream.protocol.model import TextPart, Turn
 from midstream.protocol.outcomes import (
@@ -65,11 +74,12 @@ def test_a_delta_is_told_with_its_text() -> None:
     """A program can append, and need not compare."""
     talk = Talk()
     talk.server.grow(talk.agent, 1, "Hel")
+    before = talk.server.now
     talk.server.grow(talk.agent, 1, "lo")
     version = talk.server.version
     assert talk.changes() == [
-        Appended("m2", "p1", 2, 1, version - 1, "Hel"),
-        Appended("m2", "p1", 2, 1, version, "lo"),
+        Appended("m2", "p1", 2, 1, version - 1, before, "Hel"),
+        Appended("m2", "p1", 2, 1, version, talk.server.now, "lo"),
     ]
 
 
@@ -109,7 +119,9 @@ def test_a_replay_of_text_alone_is_told_as_text() -> None:
     since = talk.server.version
     talk.server.grow(talk.agent, 1, "Hel")
     talk.server.grow(talk.agent, 1, "lo")
-    assert talk.apply_sync(since) == (Appended("m2", "p1", 2, 1, talk.server.version, "Hello"),)
+    assert talk.apply_sync(since) == (
+        Appended("m2", "p1", 2, 1, talk.server.version, talk.server.now, "Hello"),
+    )
 
 
 def test_a_replay_of_text_and_more_is_told_as_a_changed_message() -> None:
@@ -175,6 +187,7 @@ def test_before_the_answer_to_subscribe_frames_are_ignored() -> None:
     replica = Replica(NAME)
     for frame in (
         Delta(1, 1, 0, 1, 1, "x"),
+        ShortDelta(1, 1, 0, "x"),
         Skip(1, 0, 5),
         Mark(1, 9),
         Change(1, 1, durable=True, content=ChangeContent()),
@@ -204,6 +217,7 @@ def test_after_a_restart_nothing_but_a_reset_is_applied() -> None:
     assert talk.replica.messages() is shown
     for frame in (
         Delta(CHANNEL, since + 1, 0, 2, 1, "x"),
+        ShortDelta(CHANNEL, since + 1, 0, "x"),
         Mark(CHANNEL, since),
         Skip(CHANNEL, since, since + 1),
         Sync(CHANNEL, talk.server.sync(Cursor(epoch="e1", version=since, durable=0), internal=False)),

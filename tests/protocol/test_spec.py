@@ -30,7 +30,8 @@ COMMON_FIELDS = set(StepStartPart.__struct_fields__)
 
 
 def _kinds(frame: UnionType | object) -> dict[str, Struct]:
-    return {str(kind.__struct_config__.tag): kind for kind in get_args(frame)}
+    """The frames of a union by their tags; the one that has none is called `none`."""
+    return {str(kind.__struct_config__.tag or "none"): kind for kind in get_args(frame)}
 
 
 def _entities() -> dict[str, Struct]:

@@ -94,6 +94,7 @@ def test_an_example_is_a_frame_of_the_code(
 def test_the_examples_show_what_a_client_must_know() -> None:
     """Hello, subscribe, a prompt, deltas, a change and a reconnect, the short ones also as bytes."""
     tags = [(side, json.loads(code)[0], hexadecimal is not None) for side, _, hexadecimal, code in EXAMPLES]
+    assert ("server", 7, True) in tags  # a short delta, which begins with its channel
     for side, tag in (
         ("client", "hello"),
         ("client", "call"),
@@ -115,7 +116,9 @@ def test_the_law_of_the_document_leads_through_its_own_session() -> None:
             assert law.apply(["sync", result["channel"], result["sync"]]) == "applied"
         elif side == "server" and method == "verify":
             digests = frame[2]["digests"]
-        elif side == "server" and frame[0] in {"d", "change", "skip", "sync"}:
+        elif side == "server" and method == "instead":
+            assert law.apply(frame) == "ignored"  # it has the version of the frame that it could replace
+        elif side == "server" and frame[0] in {7, "d", "change", "skip", "sync"}:
             assert law.apply(frame) == "applied"
         elif frame[0] == "mark":
             assert law.apply(frame) == "ignored"
@@ -222,7 +225,9 @@ class _Author:
         part = self._chance.choice(parts)
         if kind == "delta" and part["state"] == "streaming":
             part["text"] = f"{part['text']}{self.version} "
-            message["updated_at"] = self.version
+            before, message["updated_at"] = message["updated_at"], self.version
+            if message["sequence"] == self.session["message_count"] and part is parts[-1]:
+                return [1, self.version, self.version - before, f"{self.version} "]
             return [
                 "d",
                 1,
@@ -367,6 +372,7 @@ def _misfit(chance: random.Random, author: _Author) -> Frame:
     }
     frames: list[Frame] = [
         ["d", 1, author.version, 0, sequence, chance.choice([1, 99]), "x"],
+        [1, author.version, 0, "x"],
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 99}]}],
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 0}]}],
         ["change", 1, author.version, False, {"messages": [entry | {"part_count": 2, "parts": [part]}]}],

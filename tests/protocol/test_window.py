@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from midstream.protocol.frames import Delta, MessageEntry
+from midstream.protocol.frames import Delta, MessageEntry, ShortDelta
 from midstream.protocol.model import Message, TextPart
 from midstream.protocol.outcomes import Appended, Gap
 from midstream.protocol.window import Window, complete
@@ -72,9 +72,12 @@ def test_a_delta_not_above_its_message_is_ignored() -> None:
     """The message had it already, from a page."""
     held = Window(NAME, 1)
     held.add([message(1, revision=5, text="Hello")])
-    assert held.append(Delta(CHANNEL, 5, 1, 1, 1, "lo")) is None
-    assert held.append(Delta(CHANNEL, 6, 1, 1, 1, "!")) == Appended("m1", "p", 1, 1, 6, "!")
-    assert held.messages()[0].parts == message(1, text="Hello!").parts
+    assert held.append(Delta(CHANNEL, 5, 1, 1, 1, "lo"), 1) is None
+    assert held.append(ShortDelta(CHANNEL, 5, 1, "lo"), 1) is None
+    at = held.messages()[0].created_at + 1
+    assert held.append(Delta(CHANNEL, 6, 1, 1, 1, "!"), 1) == Appended("m1", "p", 1, 1, 6, at, "!")
+    assert held.append(ShortDelta(CHANNEL, 7, 3, "?"), 1) == Appended("m1", "p", 1, 1, 7, at + 3, "?")
+    assert held.messages()[0].parts == message(1, text="Hello!?").parts
 
 
 def test_a_window_joins_the_one_before_it() -> None:

@@ -11,7 +11,17 @@ from msgspec import UNSET
 from midstream.client import AlreadyExists, NotFound, Refused, SessionClosed
 from midstream.protocol import calls
 from midstream.protocol.digest import message_digest
-from midstream.protocol.frames import Change, Closed, Delta, ErrorFrame, Mark, ServerFrame, Skip, Sync
+from midstream.protocol.frames import (
+    Change,
+    Closed,
+    Delta,
+    ErrorFrame,
+    Mark,
+    ServerFrame,
+    ShortDelta,
+    Skip,
+    Sync,
+)
 from midstream.protocol.merge import SavedReplica
 from midstream.protocol.model import InteractionPart, InteractionResponse, TextPart
 from midstream.protocol.outcomes import Gap
@@ -92,7 +102,7 @@ class Stranger(Visitor):
 
     def took(self, frame: ServerFrame) -> None:
         """Apply a frame of a session."""
-        if isinstance(frame, (Delta, Change, Skip, Sync, Mark)):
+        if isinstance(frame, (ShortDelta, Delta, Change, Skip, Sync, Mark)):
             reading = self._reading_of(frame.channel)
             if reading is not None:
                 self._judge(reading, reading.replica.apply(frame))

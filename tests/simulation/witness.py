@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from midstream.protocol.calls import Page
-from midstream.protocol.frames import Delta, SessionFrame, Sync, SyncPayload
+from midstream.protocol.frames import Delta, SessionFrame, ShortDelta, Sync, SyncPayload
 from midstream.protocol.merge import Replica, SavedReplica
 from midstream.protocol.model import (
     ActionPart,
@@ -92,7 +92,7 @@ class WatchedReplica(Replica):
         """Apply a frame, watched."""
         outcome = super().apply(frame)
         if not isinstance(frame, Sync):  # which went through apply_sync
-            closely = not isinstance(frame, Delta) or frame.version % DELTAS_COMPARED == 0
+            closely = not isinstance(frame, (Delta, ShortDelta)) or frame.version % DELTAS_COMPARED == 0
             self.witness.saw(self, outcome, closely=closely)
         return outcome
 

@@ -128,7 +128,7 @@ class List implements SessionList {
     this.#limit = limit;
     this.#archived = archived;
     this.#listing = new Listing(archived);
-    this.#changed = new Changes((ms, callback) => watch.tools.timers.later(ms, callback));
+    this.#changed = new Changes(watch.tools.timers);
     watch.add(this);
   }
 

@@ -1,7 +1,7 @@
 """The midstream protocol: model, frames, calls, codecs and the merge law. Pure; see SPEC.md.
 
 The modules, each importing only those before it: values, errors, limits, model, transitions, parts,
-frames, calls, scan, codec, chunks, digest, live, outcomes, window, pages, turns, merge. Structs are
+frames, calls, scan, wording, codec, chunks, digest, live, outcomes, window, pages, turns, merge. Structs are
 imported from their modules; what is done with them is here too.
 """
 

@@ -1,4 +1,4 @@
-"""The frames: arrays whose first element is the tag (SPEC 3).
+"""The frames: arrays whose first element is the tag, but for the short delta, which has none (SPEC 3).
 
 Integers are below 2^53. ``channel`` names one load of one session for the whole life of a server
 process, so that a frame is encoded once for all its readers.
@@ -98,13 +98,26 @@ class Pong(msgspec.Struct, array_like=True, tag="pong", frozen=True):
 
 
 class Delta(msgspec.Struct, array_like=True, tag="d", frozen=True):
-    """← Text appended to a part: the one hot frame (18 bytes for four ASCII characters in msgpack)."""
+    """← Text appended to a part, whichever it is."""
 
     channel: Count
     version: Count
     elapsed: Count
     message_sequence: Count
     part_sequence: Count
+    text: str
+
+
+class ShortDelta(msgspec.Struct, array_like=True, frozen=True):
+    """← Text appended to the last part of the session's last message: the one hot frame.
+
+    It has no tag, and is 11 bytes for four ASCII characters in msgpack. ``step`` is what the
+    message's ``updated_at`` grows by, in ms.
+    """
+
+    channel: Count
+    version: Count
+    step: Count
     text: str
 
 
@@ -323,7 +336,7 @@ ClientFrame: TypeAlias = Hello | Call | Ping | Pong | Chunk | PartHandle | Appen
 WorkerFrame: TypeAlias = PartHandle | Append | WriteFrame
 """What a worker sends in an attachment."""
 
-ServerFrame: TypeAlias = (
+TaggedFrame: TypeAlias = (
     Welcome
     | Result
     | ErrorFrame
@@ -347,7 +360,10 @@ ServerFrame: TypeAlias = (
     | InputsWaiting
     | Detached
 )
+"""What a server sends, and begins with a tag."""
+
+ServerFrame: TypeAlias = TaggedFrame | ShortDelta
 """What a server sends."""
 
-SessionFrame: TypeAlias = Delta | Change | Skip | Sync | Mark
+SessionFrame: TypeAlias = Delta | ShortDelta | Change | Skip | Sync | Mark
 """The frames that the merge law speaks of (SPEC 4)."""

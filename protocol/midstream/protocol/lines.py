@@ -8,13 +8,13 @@ from typing import cast
 
 import msgspec
 
-from midstream.protocol.codec import translated
 from midstream.protocol.errors import InvalidRequest
 from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.model import Message
 from midstream.protocol.parts import check_part
 from midstream.protocol.scan import json_tokens, scan
 from midstream.protocol.values import TOO_MANY, Value, join, problem_in
+from midstream.protocol.wording import translated
 
 LINE_BYTES = 256 * 1024 * 1024
 """Bytes of one line: the longest message (32 MiB as msgpack) in the longest form that JSON gives it."""

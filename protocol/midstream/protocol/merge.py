@@ -14,7 +14,16 @@ import msgspec
 from msgspec import UNSET
 
 from midstream.protocol.calls import Cursor
-from midstream.protocol.frames import Change, Delta, Mark, SessionFrame, Skip, Sync, SyncPayload
+from midstream.protocol.frames import (
+    Change,
+    Delta,
+    Mark,
+    SessionFrame,
+    ShortDelta,
+    Skip,
+    Sync,
+    SyncPayload,
+)
 from midstream.protocol.model import Message, Session, Turn
 from midstream.protocol.outcomes import (
     Applied,
@@ -132,7 +141,7 @@ class Replica:
         misplaced = self._misplaced(frame)
         if misplaced:
             return misplaced
-        if isinstance(frame, Delta):
+        if isinstance(frame, (Delta, ShortDelta)):
             return self._apply_delta(frame)
         if isinstance(frame, Change):
             return self._apply_change(frame)
@@ -204,12 +213,13 @@ class Replica:
         replica._turns = Turns(saved.turns)
         return replica
 
-    def _apply_delta(self, frame: Delta) -> Outcome:
-        change = self._window.append(frame)
+    def _apply_delta(self, frame: Delta | ShortDelta) -> Outcome:
+        last = 0 if self.session is None else self.session.message_count
+        change = self._window.append(frame, last)
         if isinstance(change, Gap):
             return self._lose(change)
         self.version = frame.version
-        self._pages.keep(frame)
+        self._pages.keep(frame, last)
         return Applied((change,) if change else ())
 
     def _apply_change(self, frame: Change) -> Outcome:
@@ -223,7 +233,7 @@ class Replica:
         self.version = frame.version
         if frame.durable:
             self.durable = frame.version
-        self._pages.keep(frame)
+        self._pages.keep(frame, 0)
         return self._carry_out(steps, content.turns, content.session, durable=self.durable)
 
     def _carry_out(
@@ -301,14 +311,14 @@ class Replica:
     def _is_foreign(self, session: Session | UnsetType) -> bool:
         return session is not UNSET and session.session_id != self.session_id
 
-    def _misplaced(self, frame: Delta | Change | Skip | Mark) -> Ignored | Gap | None:
+    def _misplaced(self, frame: Delta | ShortDelta | Change | Skip | Mark) -> Ignored | Gap | None:
         """Hold the frame against the version reached; None where it is the next."""
         if frame.version <= self.version:
             return Ignored()
-        if isinstance(frame, (Delta, Change)):
-            since = frame.version - 1
+        if isinstance(frame, Skip):
+            since = frame.from_version
         else:
-            since = frame.from_version if isinstance(frame, Skip) else frame.version
+            since = frame.version - (not isinstance(frame, Mark))
         return self._gap(since) if since > self.version else None
 
     def _gap(self, reached: int) -> Gap:

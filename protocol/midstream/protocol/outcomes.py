@@ -19,6 +19,8 @@ class Appended(msgspec.Struct, frozen=True):
     message_sequence: int
     part_sequence: int
     revision: int
+    updated_at: int
+    """That of the message now, in ms since the epoch."""
     text: str
 
 

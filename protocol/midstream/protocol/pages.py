@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import UNSET
 
-from midstream.protocol.frames import Change, Delta
+from midstream.protocol.frames import Change, Delta, ShortDelta
 from midstream.protocol.outcomes import Gap, PageOutcome
 from midstream.protocol.window import Window
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from midstream.protocol.calls import Page
 
+Kept: TypeAlias = tuple[Delta | ShortDelta | Change, int]
+"""A frame that was applied; with a delta, the sequence of the session's last message then."""
 _KEPT: Final = 2_000
 """Frames that are kept; where more come before the page does, it is read again."""
 
@@ -26,7 +28,7 @@ class AwaitedPages:
         """Start with none."""
         self._awaited = 0
         self._since = 0
-        self._frames: list[Delta | Change] = []
+        self._frames: list[Kept] = []
 
     def expect(self, version: int) -> None:
         """A page was asked for when the replica stood at this version."""
@@ -45,23 +47,23 @@ class AwaitedPages:
         self._since = version
         self._frames = []
 
-    def keep(self, frame: Delta | Change) -> None:
-        """Keep a frame that was applied."""
+    def keep(self, frame: Delta | ShortDelta | Change, last: int) -> None:
+        """Keep a frame that was applied; ``last`` is the sequence of the session's last message."""
         if not self._awaited:
             return
-        self._frames.append(frame)
+        self._frames.append((frame, last))
         if len(self._frames) > _KEPT:
             self.restart(frame.version)
 
-    def above(self, version: int) -> list[Delta | Change] | None:
+    def above(self, version: int) -> list[Kept] | None:
         """Return the frames above a version; None where some of them are not kept any more."""
         if not self._awaited or version < self._since:
             return None
-        return [frame for frame in self._frames if frame.version > version]
+        return [kept for kept in self._frames if kept[0].version > version]
 
 
 def earlier_messages(
-    page: Page, window: Window, frames: Iterable[Delta | Change], *, first_sequence: int
+    page: Page, window: Window, frames: Iterable[Kept], *, first_sequence: int
 ) -> Window | PageOutcome:
     """Return the page as the window that ends where ``window`` begins, or why it cannot be one.
 
@@ -82,11 +84,11 @@ def earlier_messages(
     return earlier
 
 
-def _bring_up(window: Window, frames: Iterable[Delta | Change]) -> bool:
+def _bring_up(window: Window, frames: Iterable[Kept]) -> bool:
     """Apply to the messages of a page what came after it; False where something does not fit."""
-    for frame in frames:
-        if isinstance(frame, Delta):
-            if isinstance(window.append(frame), Gap):
+    for frame, last in frames:
+        if not isinstance(frame, Change):
+            if isinstance(window.append(frame, last), Gap):
                 return False
             continue
         steps = window.plan(frame.content.messages, version=frame.version, since=None, below=0)

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from midstream.protocol.calls import PARAMS, RESULTS
-from midstream.protocol.frames import ClientFrame, ServerFrame
+from midstream.protocol.frames import ClientFrame, ShortDelta, TaggedFrame
 from midstream.protocol.model import Message, Part, Session, Summary, Turn, UserPart
 from midstream.protocol.values import Value
 
@@ -36,10 +36,14 @@ def schemas() -> dict[str, Schema]:
         "Part": Part,
         "UserPart": UserPart,
     }
-    frames = {"ClientFrame": ClientFrame, "ServerFrame": ServerFrame}
+    sent = {"ClientFrame": ClientFrame, "TaggedFrame": TaggedFrame, "ShortDelta": ShortDelta}
+    frames = _file("The frames, by sender", "$defs", sent)
+    # msgspec has no union with a frame that has no tag
+    either: Value = [{"$ref": f"#/$defs/{name}"} for name in ("TaggedFrame", "ShortDelta")]
+    cast("Schema", frames["$defs"])["ServerFrame"] = {"anyOf": either}
     return {
         "model.json": _file("The canonical model", "$defs", model),
-        "frames.json": _file("The frames, by sender", "$defs", frames),
+        "frames.json": frames,
         "params.json": _file("The params of each method", "properties", PARAMS),
         "results.json": _file("The result of each method", "properties", RESULTS),
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, structs
 
+from midstream.protocol.frames import ShortDelta
 from midstream.protocol.live import LiveMessage
 from midstream.protocol.model import Message, ToolPart
 from midstream.protocol.outcomes import Appended, Gap, MessageChanged
@@ -110,9 +111,12 @@ class Window:
             self._snapshot = None
         return ids
 
-    def append(self, delta: Delta) -> Appended | Gap | None:
-        """Apply a delta; None where the message is below the window or newer than the delta."""
-        sequence, part = delta.message_sequence, delta.part_sequence
+    def append(self, delta: Delta | ShortDelta, last: int) -> Appended | Gap | None:
+        """Apply a delta; None where the message is below the window or newer than the delta.
+
+        ``last`` is the sequence of the session's last message, which a short one belongs to.
+        """
+        sequence = last if isinstance(delta, ShortDelta) else delta.message_sequence
         live = self._live.get(sequence)
         if live is None:
             return (
@@ -120,13 +124,18 @@ class Window:
                 if self.covers(sequence)
                 else None
             )
-        if delta.version <= live.head.revision:
+        head, version, text = live.head, delta.version, delta.text
+        if version <= head.revision:
             return None
+        if isinstance(delta, ShortDelta):
+            part, updated_at = live.part_count, head.updated_at + delta.step
+        else:
+            part, updated_at = delta.part_sequence, head.created_at + delta.elapsed
         if not live.accepts(part):
             return Gap(f"a delta to part {part} of message {sequence}, which cannot grow", keep_cursor=False)
-        live.append(part, delta.text, revision=delta.version, updated_at=live.head.created_at + delta.elapsed)
+        live.append(part, text, revision=version, updated_at=updated_at)
         self._snapshot = None
-        return Appended(live.head.message_id, live.part_id(part), sequence, part, delta.version, delta.text)
+        return Appended(head.message_id, live.part_id(part), sequence, part, version, updated_at, text)
 
     def plan(
         self, entries: Iterable[MessageEntry], *, version: int, since: int | None, below: int
@@ -219,7 +228,15 @@ def _merge(step: Step, live: LiveMessage, *, durable: int) -> list[Appended | Me
     live.end(entry.ended)
     if only_text:
         return [
-            Appended(step.message_id, live.part_id(part), entry.sequence, part, step.revision, text)
+            Appended(
+                step.message_id,
+                live.part_id(part),
+                entry.sequence,
+                part,
+                step.revision,
+                head.updated_at,
+                text,
+            )
             for part, text in entry.appends
         ]
     changed = {part.sequence for part in entry.parts} | {part for part, _ in entry.appends}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from midstream.protocol.codec import MSGPACK
-from midstream.protocol.frames import Change, Delta, SessionFrame, Skip, Sync, SyncPayload
+from midstream.protocol.frames import Change, Delta, SessionFrame, ShortDelta, Skip, Sync, SyncPayload
 from midstream.protocol.merge import Replica
 from midstream.protocol.outcomes import Gap
 from midstream.server.sessions.audience import Audience
@@ -116,9 +116,9 @@ class Recorder:
         return [frame for frame in self.frames if isinstance(frame, Change)]
 
     @property
-    def deltas(self) -> list[Delta]:
-        """The deltas that came."""
-        return [frame for frame in self.frames if isinstance(frame, Delta)]
+    def deltas(self) -> list[Delta | ShortDelta]:
+        """The deltas that came, in both forms."""
+        return [frame for frame in self.frames if isinstance(frame, (Delta, ShortDelta))]
 
     @property
     def versions(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from midstream.protocol.frames import Change, Delta, Skip, Sync, SyncPayload
+from midstream.protocol.frames import Change, Delta, ShortDelta, Skip, Sync, SyncPayload
 from midstream.server.sessions import turns
 from midstream.server.sessions.broadcast import Broadcast
 from tests.server.sessions.pure_session import CHANNEL, PureSession, streaming_text, with_open_message
@@ -23,7 +23,7 @@ def watch(session: PureSession, *, include_internal: bool = False) -> Recorder:
             has_more=projection.session.message_count > 0,
         )
     )
-    session.stream.subscribers[recorder] = None
+    session.stream.add(recorder)
     return recorder
 
 
@@ -43,11 +43,29 @@ def test_each_kind_of_publication_takes_one_version_and_one_frame() -> None:
     session.commit(draft)
     assert (recorder.cursor.version, recorder.cursor.durable) == (start + 3, start + 3)
     delta, live, stored = recorder.frames[1:]
-    assert isinstance(delta, Delta)
+    assert isinstance(delta, ShortDelta)
     assert (delta.channel, delta.version, delta.text) == (CHANNEL, start + 1, "x")
     assert isinstance(live, Change)
     assert isinstance(stored, Change)
     assert (live.durable, stored.durable) == (False, True)
+
+
+def test_only_text_at_the_end_of_the_last_message_is_said_in_the_short_form() -> None:
+    """And a long one says where the text goes: the reader cannot know it by itself."""
+    session, message = with_open_message()
+    recorder = watch(session)
+    session.say(message, 1, "a")
+    draft = session.draft()
+    second = draft.add_part(message, streaming_text())
+    session.show(draft)
+    session.say(message, 1, "b")
+    session.say(message, second, "c")
+    draft = session.draft()
+    draft.start_message("user", visibility="internal")
+    session.commit(draft)
+    session.say(message, second, "d")
+    forms = [(type(frame), frame.text) for frame in recorder.deltas]
+    assert forms == [(ShortDelta, "a"), (Delta, "b"), (ShortDelta, "c"), (Delta, "d")]
 
 
 def test_a_new_epoch_reaches_those_who_are_there_as_a_sync_that_names_it() -> None:
@@ -96,7 +114,7 @@ def test_what_a_view_does_not_show_is_a_skip() -> None:
     session.say(sequence, 1, "hidden")
     version = session.versions.published
     assert visible.frames[-1] == Skip(CHANNEL, version - 1, version)
-    assert isinstance(full.frames[-1], Delta)
+    assert isinstance(full.frames[-1], ShortDelta)
     assert visible.replica.messages() == []
     assert full.replica.messages() == session.messages()
     assert visible.replica.version == full.replica.version == version
@@ -117,7 +135,7 @@ def test_subscribers_are_served_in_the_order_they_came() -> None:
             order.append(self.number)
 
     for number in range(20):
-        session.stream.subscribers[Numbered(number)] = None
+        session.stream.add(Numbered(number))
     draft = session.draft()
     draft.start_message("user")
     session.commit(draft)

@@ -25,6 +25,7 @@ from midstream.protocol.frames import (
     Result,
     ServerFrame,
     SessionsChanged,
+    ShortDelta,
     Signal,
     Skip,
     Sync,
@@ -129,7 +130,7 @@ class Hub:
 
     def link_frame(self, frame: ServerFrame) -> None:
         """Bring a frame where it belongs; those of channels that are not ours any more are ignored."""
-        if isinstance(frame, (Delta, Change, Skip, Mark)):
+        if isinstance(frame, (ShortDelta, Delta, Change, Skip, Mark)):
             subscription = self._channels.get(frame.channel)
             if subscription is not None:
                 subscription.frame(frame)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from midstream.client.mutations import Mutation, Payload, ReplicaReset, ResetReason, TextAppended, Variant
 from midstream.client.streams import Fanout, Stream
 from midstream.protocol.calls import Page
-from midstream.protocol.frames import Delta, SessionFrame, SyncPayload
+from midstream.protocol.frames import SessionFrame, SyncPayload
 from midstream.protocol.merge import Replica
 from midstream.protocol.model import Message, Session, Turn
 from midstream.protocol.outcomes import (
@@ -52,7 +52,6 @@ class SessionReplica:
         self.law = Replica(session_id, include_internal=include_internal)
         """The replica itself, by the merge law."""
         self._readers: Fanout[Mutation] = Fanout(DEFAULT_MUTATION_LIMIT)
-        self._streaming: tuple[str, int] | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -77,11 +76,11 @@ class SessionReplica:
 
     def apply(self, frame: SessionFrame) -> Outcome:
         """Apply a frame of the subscription."""
-        return self._tell(self.law.apply(frame), frame.elapsed if isinstance(frame, Delta) else None)
+        return self._tell(self.law.apply(frame))
 
     def apply_sync(self, payload: SyncPayload) -> Outcome:
         """Apply the answer to ``subscribe``."""
-        return self._tell(self.law.apply_sync(payload), None)
+        return self._tell(self.law.apply_sync(payload))
 
     def merge_page(self, page: Page) -> PageOutcome:
         """Merge a page that :meth:`Replica.expect_page` announced."""
@@ -94,18 +93,18 @@ class SessionReplica:
         """End all streams of mutations."""
         self._readers.end(error)
 
-    def _tell(self, outcome: Outcome, elapsed: int | None) -> Outcome:
+    def _tell(self, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Applied) and outcome.changes and self._readers:
-            told = [mutation for change in outcome.changes for mutation in self._told(change, elapsed)]
+            told = [mutation for change in outcome.changes for mutation in self._told(change)]
             for index, item in enumerate(told):
                 self._readers.publish(self._mutation(item, index if len(told) > 1 else None))
         return outcome
 
-    def _told(self, change: ReplicaChange, elapsed: int | None) -> Iterator[_Told]:
+    def _told(self, change: ReplicaChange) -> Iterator[_Told]:
         if isinstance(change, Appended):
             payload = TextAppended(text=change.text)
-            at = self._updated_at(change, elapsed)
-            yield _Told("delta", at, change.revision, payload, change.message_id, change.part_id)
+            place = change.message_id, change.part_id
+            yield _Told("delta", change.updated_at, change.revision, payload, *place)
         elif isinstance(change, MessageChanged):
             yield from self._told_of_message(change)
         elif isinstance(change, TurnChanged):
@@ -128,18 +127,6 @@ class SessionReplica:
         for sequence in change.parts:
             part = message.parts[sequence - 1]
             yield _Told("part", message.updated_at, change.revision, part, change.message_id, part.part_id)
-
-    def _updated_at(self, change: Appended, elapsed: int | None) -> int:
-        """Return when text was added: ``elapsed`` ms after the message, or as the message says."""
-        if elapsed is None or self._streaming is None or self._streaming[0] != change.message_id:
-            # looked up once for all deltas of a message, since a look joins all its text
-            message = self.law.message(change.message_id)
-            if message is None:
-                return self._now()
-            self._streaming = (change.message_id, message.created_at)
-            if elapsed is None:
-                return message.updated_at
-        return self._streaming[1] + elapsed
 
     def _reset(self, reason: ResetReason) -> Mutation:
         # no version made it, so its id must not be that of one

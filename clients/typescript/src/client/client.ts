@@ -82,9 +82,9 @@ export class Client {
     } = options;
     const environment = options.environment ?? systemEnvironment();
     const timers = new Timers(environment, (error) => this.#end(clientFailed(error)));
-    const exchange = new Exchange(timers, () => environment.random(), callTimeoutMs ?? undefined);
+    const exchange = new Exchange(timers, environment, callTimeoutMs ?? undefined);
     this.#exchange = exchange;
-    this.#changed = new Changes((ms, callback) => timers.later(ms, callback));
+    this.#changed = new Changes(timers);
     this.tools = {
       exchange,
       timers,

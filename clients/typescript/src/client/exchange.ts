@@ -14,7 +14,7 @@ import type { ErrorInfo } from "../protocol/frames.js";
 import { DEFAULT_LIMITS, type Limits } from "../protocol/limits.js";
 import { problemIn } from "../protocol/values.js";
 import { connectionLost, incompatibleServer, timedOut } from "./errors.js";
-import { fullJitter } from "./reconnect.js";
+import { type Chance, fullJitter } from "./reconnect.js";
 import type { Timers } from "./timers.js";
 import type { Transport } from "./transport.js";
 
@@ -50,7 +50,7 @@ export class Exchange {
   /** How long `ask` waits; undefined: as long as it takes. */
   readonly timeoutMs: number | undefined;
   readonly #timers: Timers;
-  readonly #random: () => number;
+  readonly #chance: Chance;
   /** Those without an answer, in the order in which they were made. */
   readonly #calls = new Map<number, PendingCall>();
   #nextId = 0;
@@ -58,9 +58,9 @@ export class Exchange {
   #codec: Codec | undefined;
   #closed: MidstreamError | undefined;
 
-  constructor(timers: Timers, random: () => number, timeoutMs: number | undefined) {
+  constructor(timers: Timers, chance: Chance, timeoutMs: number | undefined) {
     this.#timers = timers;
-    this.#random = random;
+    this.#chance = chance;
     this.timeoutMs = timeoutMs;
   }
 
@@ -200,7 +200,7 @@ export class Exchange {
   #putOff(call: PendingCall): void {
     call.state = "put off";
     this.#calls.set(call.id, call);
-    this.#timers.later(fullJitter(this.#random, call.attempts++), () => {
+    this.#timers.later(fullJitter(this.#chance, call.attempts++), () => {
       if (call.state === "put off") {
         call.state = "waiting";
         this.#flush();

@@ -62,7 +62,7 @@ export class Link {
     this.#user = user;
     this.#environment = environment;
     this.#timers = timers;
-    this.#core = new Reconnect(() => environment.random(), options.policy);
+    this.#core = new Reconnect(environment, options.policy);
   }
 
   /** Begin to connect; of no effect the second time. */

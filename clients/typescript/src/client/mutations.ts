@@ -89,9 +89,9 @@ export function mutations(session: Session, limit = 10_000): Stream<Mutation> {
 const look = ({ messages, turns, info }: Session): Seen => ({ messages, turns: new Map(turns), info });
 
 /** What a delta did; nothing where its message is not held. */
-function grown(session: Session, { message_sequence, part_sequence, version, text }: Delta): Told[] {
-  const message = [...session.messages].reverse().find(({ sequence }) => sequence === message_sequence);
-  const part = message?.revision === version ? message.parts[part_sequence - 1] : undefined;
+function grown(session: Session, { part_sequence, version, text }: Delta): Told[] {
+  const message = [...session.messages].reverse().find(({ revision }) => revision === version);
+  const part = message?.parts[(part_sequence ?? message.parts.length) - 1];
   return message && part ? [toldDelta(message, part, text)] : [];
 }
 

@@ -80,9 +80,7 @@ export class Prompts {
       throw outboxFull(this.#replica.sessionId, outboxLimit);
     }
     this.waiting = [...this.waiting, prompt];
-    const progress = new Progress(prompt, this.#owner, (ms, callback) =>
-      this.#tools.timers.later(ms, callback),
-    );
+    const progress = new Progress(prompt, this.#owner, this.#tools.timers);
     this.#followed.set(message_id, progress);
     this.#options.onChange();
     return progress;

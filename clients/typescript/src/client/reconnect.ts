@@ -4,6 +4,7 @@
  * `Reconnect` is told what happened and what time it is, and answers with what is to be done. It opens
  * nothing, waits for nothing and reads no clock. All times are in ms.
  */
+import type { Environment } from "./environment.js";
 
 /** Whether to connect again after this close code: always, but in the range that says no (SPEC 11.3). */
 export const comesBack = (code: number): boolean => code < 4500 || code > 4999;
@@ -35,9 +36,12 @@ export const DEFAULT_POLICY: Policy = {
   checkMs: 5000,
 };
 
+/** What an environment has of it. */
+export type Chance = Pick<Environment, "random">;
+
 /** A random pause from 0 to a bound that doubles with each attempt, so that clients do not come back together. */
-export const fullJitter = (random: () => number, attempt: number, policy = DEFAULT_POLICY): number =>
-  random() * Math.min(policy.backoffLimitMs, policy.backoffMs * 2 ** attempt);
+export const fullJitter = (chance: Chance, attempt: number, policy = DEFAULT_POLICY): number =>
+  chance.random() * Math.min(policy.backoffLimitMs, policy.backoffMs * 2 ** attempt);
 
 /** What is to be done: open a connection, give it up (then report `lost`), or send a `ping`. */
 export type Effect =
@@ -60,7 +64,7 @@ const LEAST_HEARTBEAT_MS = 100;
  * nor closed there is a deadline, so it never gets stuck.
  */
 export class Reconnect {
-  readonly #random: () => number;
+  readonly #chance: Chance;
   readonly #policy: Policy;
   phase: Phase = "idle";
   #heartbeatMs = HEARTBEAT_MS;
@@ -79,8 +83,8 @@ export class Reconnect {
   #probe: { nonce: number; at: number; by: number; quietMs: number } | undefined;
   #returnAt: number | undefined;
 
-  constructor(random: () => number, policy: Policy = DEFAULT_POLICY) {
-    this.#random = random;
+  constructor(chance: Chance, policy: Policy = DEFAULT_POLICY) {
+    this.#chance = chance;
     this.#policy = policy;
   }
 
@@ -156,7 +160,7 @@ export class Reconnect {
     }
     this.phase = final ? "closed" : "waiting";
     // a browser tells of a socket that it ended in a frozen page only when that thaws: nobody should wait for it
-    const pause = this.#probe ? 0 : fullJitter(this.#random, this.#attempt++, this.#policy);
+    const pause = this.#probe ? 0 : fullJitter(this.#chance, this.#attempt++, this.#policy);
     this.#retryAt = Math.max(now, this.#returnAt ?? now + pause);
     this.#welcomedAt = this.#probe = this.#returnAt = undefined;
   }

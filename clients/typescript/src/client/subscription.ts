@@ -8,7 +8,7 @@ import type { Params } from "../protocol/calls.js";
 import type { MidstreamError } from "../protocol/errors.js";
 import type { Closed, Delta, SessionFrame, Signal } from "../protocol/frames.js";
 import type { Replica } from "../protocol/merge.js";
-import type { Outcome } from "../protocol/outcomes.js";
+import { isMisfit, type Outcome } from "../protocol/outcomes.js";
 import type { Environment } from "./environment.js";
 import { sessionClosed } from "./errors.js";
 import { type Answer, type Exchange, isError } from "./exchange.js";
@@ -88,7 +88,7 @@ export class Subscription {
     this.#wish = wish;
     this.#sessionId = replica.sessionId;
     this.#create = wish.create;
-    this.changed = new Changes((ms, callback) => tools.timers.later(ms, callback));
+    this.changed = new Changes(tools.timers);
   }
 
   /** The replica is what the store had of it, if anything: it may be brought up to date. */
@@ -176,7 +176,7 @@ export class Subscription {
       this.#channel = answer.channel;
       this.#tools.router.set(answer.channel, this);
       const outcome = this.replica.applySync(answer.sync);
-      if (outcome !== "gap" && outcome !== "restart") {
+      if (!isMisfit(outcome)) {
         this.#enter("live");
       }
       this.#applied(outcome);
@@ -216,7 +216,7 @@ export class Subscription {
 
   /** Take what came of a frame, or of the answer to `subscribe`. */
   #applied(outcome: Outcome, frame?: SessionFrame): void {
-    if (outcome === "gap" || outcome === "restart") {
+    if (isMisfit(outcome)) {
       const now = this.#tools.environment.now();
       const isSecond = now - this.#gapAt < SECOND_GAP_MS;
       this.#gapAt = now;
@@ -248,7 +248,7 @@ export class Subscription {
     }
     this.#beginAnew();
     this.#enter("syncing");
-    const pause = fullJitter(() => environment.random(), this.#troubles - patience - 1);
+    const pause = fullJitter(environment, this.#troubles - patience - 1);
     this.#cancelRetry = timers.later(pause, () => this.#subscribe(isWhole));
   }
 

@@ -2,8 +2,8 @@
 import type { CancelQueue, PromptParams, PromptResult, StopResult } from "../protocol/calls.js";
 import type { MidstreamError } from "../protocol/errors.js";
 import type { Turn } from "../protocol/model.js";
-import type { Environment } from "./environment.js";
 import { inputCancelled } from "./errors.js";
+import type { Timers } from "./timers.js";
 import { Changes } from "./waiting.js";
 
 /**
@@ -70,10 +70,10 @@ export class Progress implements TurnHandle {
   readonly #changed: Changes;
   #result: PromptResult | undefined;
 
-  constructor(prompt: PromptParams, owner: TurnOwner, later: Environment["later"]) {
+  constructor(prompt: PromptParams, owner: TurnOwner, timers: Timers) {
     this.prompt = prompt;
     this.#owner = owner;
-    this.#changed = new Changes(later);
+    this.#changed = new Changes(timers);
   }
 
   get messageId(): string {

@@ -1,6 +1,6 @@
 /** Being told of changes, and waiting for something to become true that frames and answers change. */
-import type { Environment } from "./environment.js";
 import { timedOut } from "./errors.js";
+import type { Timers } from "./timers.js";
 
 /** What waits, for how long (undefined: as long as it takes), and what is known to be in the way. */
 export interface Wait {
@@ -33,11 +33,11 @@ export class Listeners<T> {
 
 /** Who wants to know when one thing changes, or waits for it. */
 export class Changes extends Listeners<void> {
-  readonly #later: Environment["later"];
+  readonly #timers: Timers;
 
-  constructor(later: Environment["later"]) {
+  constructor(timers: Timers) {
     super();
-    this.#later = later;
+    this.#timers = timers;
   }
 
   /**
@@ -66,7 +66,7 @@ export class Changes extends Listeners<void> {
       const stop =
         timeoutMs === undefined
           ? undefined
-          : this.#later(timeoutMs, () => end(() => reject(timedOut(what, timeoutMs, wait.problem()))));
+          : this.#timers.later(timeoutMs, () => end(() => reject(timedOut(what, timeoutMs, wait.problem()))));
       const ignore = this.listen(again);
       again();
     });

@@ -23,18 +23,17 @@ function codec<T extends Payload>(
     subprotocol: `midstream.v1.${name}`,
     encode,
     decode(data) {
+      if (typeof data !== kind) {
+        throw malformed("the other kind of message");
+      }
       try {
-        return decode(typeof data === kind ? (data as T) : wrongKind());
+        return decode(data as T);
       } catch (error) {
         throw malformed(String(error));
       }
     },
   };
 }
-
-const wrongKind = (): never => {
-  throw new TypeError("the other kind of message");
-};
 
 /** Frames as JSON, in text messages. */
 export const JSON_CODEC = codec("json", JSON.stringify, JSON.parse);

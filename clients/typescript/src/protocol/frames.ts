@@ -60,9 +60,11 @@ interface Elements {
   d: {
     readonly channel: number;
     readonly version: number;
+    /** In ms since the message's `created_at`; in a short delta, since its `updated_at`. */
     readonly elapsed: number;
-    readonly message_sequence: number;
-    readonly part_sequence: number;
+    /** Both are absent in a short delta, which goes to the last part of the session's last message. */
+    readonly message_sequence?: number;
+    readonly part_sequence?: number;
     readonly text: string;
   };
   change: {
@@ -94,14 +96,15 @@ export type ErrorFrame = Frame<"error">;
 /** The frames that the merge law speaks of. */
 export type SessionFrame = Frame<"d" | "change" | "skip" | "sync" | "mark">;
 
-/** The elements of each frame after its tag, in order. */
-export const FRAMES: { readonly [T in Tag]: string } = {
+/** The elements of each frame after its tag, in order; and of the short delta, which has none. */
+export const FRAMES: { readonly [T in Tag | ""]: string } = {
   welcome: "info:Welcome",
   result: "id:count result:map",
   error: "id:count~ error:Error",
   ping: "nonce:count",
   pong: "nonce:count time:count",
   d: "channel:count version:count elapsed:count message_sequence:count part_sequence:count text",
+  "": "channel:count version:count elapsed:count text",
   change: "channel:count version:count durable:flag content:Content",
   skip: "channel:count from_version:count version:count",
   sync: "channel:count payload:Sync",
@@ -124,16 +127,18 @@ export const readAlso = (tag: string, name: string, table: string): void => {
  * @throws MidstreamError `malformed`: it is no frame. `invalid`: an element is wrong; the connection ends.
  */
 export function readServerFrame(frame: unknown): ServerFrame | undefined {
-  if (!Array.isArray(frame) || typeof frame[0] !== "string") {
+  const first: unknown = Array.isArray(frame) && frame[0];
+  const tag = typeof first === "number" ? "" : first;
+  if (typeof tag !== "string") {
     throw malformed("no array with a tag");
   }
-  const fields = FIELDS.get(frame[0]);
+  const fields = FIELDS.get(tag);
   if (!fields) {
     return undefined;
   }
-  const made: Record<string, unknown> = { tag: frame[0] };
+  const made: Record<string, unknown> = { tag: tag || "d" };
   for (const [at, [name, check]] of fields.entries()) {
-    const element: unknown = frame[at + 1];
+    const element = (frame as unknown[])[tag ? at + 1 : at];
     check(element, name);
     made[name] = element;
   }

@@ -8,7 +8,7 @@
 import type { Cursor, Page } from "./calls.js";
 import type { ChangeContent, SessionFrame, SyncPayload } from "./frames.js";
 import type { Message, SessionInfo, Turn } from "./model.js";
-import { Misfit, must, type Outcome, type PageOutcome } from "./outcomes.js";
+import { isMisfit, must, type Outcome, type PageOutcome } from "./outcomes.js";
 import { Turns } from "./turns.js";
 import { type Source, Window } from "./window.js";
 
@@ -136,7 +136,7 @@ export class Replica {
     const since = frame.tag === "skip" ? frame.from_version : frame.tag === "mark" ? version : version - 1;
     must(since <= this.version, "gap");
     if (frame.tag === "d") {
-      this.#window.append(frame);
+      this.#window.append(this.session?.message_count ?? 0, frame);
     } else if (frame.tag === "change") {
       this.#take(frame.content, { version });
       if (frame.durable) {
@@ -210,13 +210,13 @@ export class Replica {
     try {
       return step();
     } catch (error) {
-      if (!(error instanceof Misfit)) {
+      if (!isMisfit(error)) {
         throw error;
       }
-      if (error.outcome === "restart") {
+      if (error === "restart") {
         this.stage = "lost";
       }
-      return error.outcome;
+      return error;
     }
   }
 }

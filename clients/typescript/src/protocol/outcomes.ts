@@ -10,17 +10,14 @@ export type Outcome = "applied" | "reset" | "ignored" | "gap" | "restart";
 /** What came of a page. `again`: it does not fit the stream's place any more, read it again. */
 export type PageOutcome = "applied" | "again" | "ignored";
 
-/** Thrown within the merge law by what cannot be applied. */
-export class Misfit {
-  readonly outcome: "gap" | "restart";
-  constructor(outcome: "gap" | "restart") {
-    this.outcome = outcome;
-  }
-}
+/** Thrown within the merge law by what cannot be applied: the outcome itself. */
+export type Misfit = "gap" | "restart";
+
+export const isMisfit = (thrown: unknown): thrown is Misfit => thrown === "gap" || thrown === "restart";
 
 /** What cannot fit says that the replica is wrong (SPEC 4.4, rule 9). */
-export function must(fits: unknown, outcome: "gap" | "restart" = "restart"): asserts fits {
+export function must(fits: unknown, outcome: Misfit = "restart"): asserts fits {
   if (!fits) {
-    throw new Misfit(outcome);
+    throw outcome;
   }
 }

@@ -67,15 +67,22 @@ export class Window {
     }
   }
 
-  /** Apply a delta; nothing changes where the message is below the window or newer. @throws Misfit */
-  append({ message_sequence: sequence, part_sequence, version, text, elapsed }: Delta): void {
+  /**
+   * Apply a delta; nothing changes where the message is below the window or newer. `last` is the sequence of the
+   * session's last message. @throws Misfit
+   */
+  append(
+    last: number,
+    { message_sequence: sequence = last, part_sequence, version, text, elapsed }: Delta,
+  ): void {
     const message = this.#held.get(sequence);
     if (!message) {
       must(!this.#covers(sequence));
     } else if (version > message.revision) {
       const parts = [...message.parts];
-      grow(parts, part_sequence, text);
-      this.put([{ ...message, revision: version, updated_at: message.created_at + elapsed, parts }]);
+      grow(parts, part_sequence ?? parts.length, text);
+      const since = part_sequence ? message.created_at : message.updated_at;
+      this.put([{ ...message, revision: version, updated_at: since + elapsed, parts }]);
     }
   }
 
@@ -111,7 +118,7 @@ function merged(
   const { parts: whole = [], appends = [], ended = [], part_count, ...own } = entry;
   const grows = appends.length + ended.length > 0;
   if (before) {
-    must(own.message_id === undefined || own.message_id === before.message_id);
+    must((own.message_id ?? before.message_id) === before.message_id);
     must(!grows || (since !== undefined && before.revision <= since), "gap");
   } else {
     must(
@@ -131,17 +138,17 @@ function merged(
     parts[sequence - 1] = part;
     isWhole.add(sequence);
   }
+  must(part_count <= parts.length);
+  parts.length = part_count; // so nothing grows above it
   for (const [at, text] of appends) {
-    must(!isWhole.has(at) && at <= part_count);
+    must(!isWhole.has(at));
     grow(parts, at, text);
   }
   for (const at of ended) {
     const part = growing(parts, at);
-    must(!isWhole.has(at) && at <= part_count && part.type !== "tool");
+    must(!isWhole.has(at) && part.type !== "tool");
     parts[at - 1] = { ...part, state: "done" };
   }
-  must(part_count <= parts.length);
-  parts.length = part_count;
   return { ...before, ...own, revision, parts } as Message;
 }
 

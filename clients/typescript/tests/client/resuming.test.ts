@@ -1,5 +1,7 @@
 /** Subscribing, and coming back: whatever happens to the link, the replica goes on where it was (SPEC 4, 5). */
 import { expect, test } from "vitest";
+import { type Mutation, mutations } from "../../src/client/mutations.js";
+import type { Message } from "../../src/protocol/model.js";
 import { agentMessage, info, liveStage, reset, Stage, settle, userMessage } from "./stage.js";
 
 const textOf = (session: { messages: readonly { parts: readonly object[] }[] }) =>
@@ -29,6 +31,40 @@ test("a client greets, subscribes, and is live with the answer", async () => {
   stage.socket.say(...delta(6, "o"));
   expect(textOf(session)).toBe("Hello");
   expect(session.cursor).toEqual({ epoch: "e1", version: 6, durable: 5 });
+});
+
+test("a short delta goes to the last part of the last message, and says the same to those who read mutations", async () => {
+  const { session, socket } = await liveStage();
+  const stream = mutations(session);
+  const { created_at } = session.messages[0] as Message;
+  socket.say(...delta(6, "o"));
+  socket.say(7, 7, 5, "!");
+  socket.say(7, 8, 0, "?");
+  expect(textOf(session)).toBe("Hello!?");
+  expect(session.messages[0]).toMatchObject({ revision: 8, updated_at: created_at + 15 });
+  session.close();
+  const told: Mutation[] = [];
+  for await (const mutation of stream) {
+    told.push(mutation);
+  }
+  const same = { variant: "delta", message_id: "m1", part_id: session.messages[0]?.parts[0]?.part_id };
+  expect(told).toMatchObject([
+    { ...same, revision: 6, created_at: created_at + 10, payload: { text: "o" } },
+    { ...same, revision: 7, created_at: created_at + 15, payload: { text: "!" } },
+    { ...same, revision: 8, created_at: created_at + 15, payload: { text: "?" } },
+  ]);
+});
+
+test("a short delta that is not the next is a gap, and one that cannot fit begins anew", async () => {
+  const { session, socket } = await liveStage();
+  socket.say(7, 7, 0, "!");
+  expect(socket.call("subscribe").params).toMatchObject({ cursor: CURSOR });
+  const done = agentMessage(1, 7, "Hell");
+  const parts = (done.parts as object[]).map((part) => ({ ...part, state: "done" }));
+  socket.answer("subscribe", { channel: 7, sync: reset(7, [{ ...done, parts }]) });
+  socket.say(7, 8, 0, "!");
+  expect(socket.call("subscribe").params).not.toHaveProperty("cursor");
+  expect(textOf(session)).toBe("Hell");
 });
 
 test("what does not change keeps its identity, and readers are told of what does", async () => {

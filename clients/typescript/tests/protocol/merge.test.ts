@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { saved } from "../../src/client/keeper.js";
 import type { Page } from "../../src/protocol/calls.js";
-import type { SessionFrame } from "../../src/protocol/frames.js";
+import { readServerFrame, type SessionFrame } from "../../src/protocol/frames.js";
 import { Replica, type SavedReplica } from "../../src/protocol/merge.js";
 import type { Message, Part } from "../../src/protocol/model.js";
 import { canGrow } from "../../src/protocol/window.js";
@@ -91,23 +91,18 @@ class Conversation {
       part.type === "tool"
         ? { ...part, input_text: (part.input_text ?? "") + text }
         : { ...part, text: part.text + text };
-    const elapsed = a + b;
+    const elapsed = Math.max(a + b, message.updated_at - message.created_at);
     this.change(message, put(message.parts, grown), message.created_at + elapsed);
     // a delta says the same as the change it stands for
     const { version } = this.server;
     const { sequence: message_sequence } = message;
     this.sent.pop();
     this.link.pop();
-    const delta = {
-      tag: "d",
-      channel: 1,
-      version,
-      elapsed,
-      message_sequence,
-      part_sequence: part.sequence,
-      text,
-    };
-    this.send(delta as SessionFrame);
+    const isShort = message.parts.at(-1) === part && b % 4 > 0; // the long form is as good
+    const frame = isShort
+      ? [1, version, message.created_at + elapsed - message.updated_at, text]
+      : ["d", 1, version, elapsed, message_sequence, part.sequence, text];
+    this.send(readServerFrame(frame) as SessionFrame);
   }
 
   open(a: number): void {

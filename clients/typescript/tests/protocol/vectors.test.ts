@@ -31,8 +31,11 @@ function thrown(act: () => unknown): MidstreamError {
   throw new Error("nothing was thrown");
 }
 
-/** A frame without its names, as it goes over the wire. */
-const plain = (frame: object): unknown[] => Object.values(frame);
+/** A frame without its names, as it goes over the wire: a short delta has no tag. */
+const plain = (frame: object): unknown[] => {
+  const isShort = "elapsed" in frame && !("part_sequence" in frame);
+  return Object.values(frame).slice(isShort ? 1 : 0);
+};
 
 test("the vectors are all here", () => {
   expect(files().length).toBeGreaterThanOrEqual(9);

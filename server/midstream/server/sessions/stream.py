@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from midstream.protocol.calls import Cursor
-from midstream.protocol.frames import Delta, SessionFrame, Skip, Sync, SyncPayload
+from midstream.protocol.frames import Delta, SessionFrame, ShortDelta, Skip, Sync, SyncPayload
 from midstream.server.sessions.broadcast import Broadcast
 from midstream.server.sessions.entries import change_frame, epoch_sync, has_internal
 from midstream.server.sessions.history import History
@@ -58,10 +58,15 @@ class Stream:
         It is sent with what is published directly after it, by :meth:`send` at the latest.
         """
         version = self.versions.take()
-        elapsed = self.projection.append(sequence, part_sequence, text, version=version, now=now)
         message = self.projection.open[sequence]
+        step = now - message.head.updated_at
+        elapsed = self.projection.append(sequence, part_sequence, text, version=version, now=now)
         self.history.add_delta(message.head, message.live.part_count, part_sequence, text)
-        frame = Delta(self.channel, version, elapsed, sequence, part_sequence, text)
+        frame: SessionFrame
+        if sequence == self.projection.session.message_count and part_sequence == message.live.part_count:
+            frame = ShortDelta(self.channel, version, step, text)
+        else:
+            frame = Delta(self.channel, version, elapsed, sequence, part_sequence, text)
         hidden = message.head.visibility == "internal"
         self._publish(frame, Skip(self.channel, version - 1, version) if hidden else frame)
 

@@ -31,9 +31,10 @@ CALLER = Caller(subject="bench", connection_id="bench", scopes=frozenset({"read"
 class Inside:
     """A registry on a real database, and who calls it."""
 
-    def __init__(self, database: Database, registry: Registry) -> None:
+    def __init__(self, services: Services, registry: Registry) -> None:
         """Call the registry's sessions."""
-        self.database = database
+        self.services = services
+        self.database = services.database
         self.registry = registry
 
     async def call(self, method: str, params: msgspec.Struct, kind: type[R]) -> R:
@@ -81,7 +82,7 @@ async def inside(
     registry = Registry(services, on_ownership_lost=lambda: None)
     await registry.start()
     try:
-        yield Inside(database, registry)
+        yield Inside(services, registry)
     finally:
         await registry.stop()
         await agents.close()

@@ -20,21 +20,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
+from bench.asker import Asker
 from bench.inside import Inside, inside
 from bench.report import Goal, Measured, conclude, table
 from midstream.protocol.calls import MessagesParams
 from midstream.protocol.codec import JSON, MSGPACK, Codec
-from midstream.protocol.frames import Call, Hello
-from midstream.protocol.limits import Limits
 from midstream.protocol.model import Session, TextPart, Turn
 from midstream.server import interpreter
-from midstream.server.connections.calls import Calls
-from midstream.server.connections.connection import Connection
-from midstream.server.connections.effects import Dispatch
-from midstream.server.connections.hello import Settings
-from midstream.server.connections.outbox import Outbox
-from midstream.server.connections.rates import Subjects
-from midstream.server.connections.websocket import sealer
 from midstream.server.storage import rows, store
 from midstream.server.storage.database import Database
 from midstream.server.storage.records import LedgerRow
@@ -42,9 +34,6 @@ from midstream.server.storage.schema import migrate
 
 if TYPE_CHECKING:
     import apsw
-
-    from midstream.server.sessions.commands import Answer
-
 SESSION: Final = "5e0ac1b2-7f0e-4f65-9f3f-6f0b7c1a2d3e"
 MESSAGES: Final = (1_000, 100_000, 1_000_000)
 LIMIT: Final = 50
@@ -129,50 +118,9 @@ def fill(connection: apsw.Connection, *, count: int, places: list[int]) -> None:
         connection.execute(_LONG, (long, place - LIMIT, place - 1))
 
 
-class Asker:
-    """A connection without a socket, that asks for pages."""
-
-    def __init__(self, house: Inside, codec: Codec) -> None:
-        """Say hello."""
-        limits = Limits(calls_per_second=1_000_000)
-        self._codec = codec
-        self._outbox = Outbox(
-            codec,
-            seal=sealer(codec),
-            wake=lambda: None,
-            spill=lambda data: None,  # noqa: ARG005 - nothing is written past it
-            chunk_bytes=limits.chunk_bytes,
-            mark_bytes=2**24,
-        )
-        self._connection = Connection(
-            "c", self._outbox, Settings(server="bench", limits=limits), Subjects(1), now=time.monotonic()
-        )
-        self._calls = Calls(house.registry, limits, None)
-        self._receive(codec.encode(Hello(1, None, {})))
-        self._outbox.take(2**24)
-
-    def page_call(self, number: int, before: int) -> bytes:
-        """Return a call as a client sends it."""
-        params = MessagesParams(session_id=SESSION, before_sequence=before, limit=LIMIT)
-        return self._codec.encode(Call(number, "messages", self._codec.raw(params)))
-
-    async def ask(self, number: int, call: bytes) -> list[bytes]:
-        """Make a call, and return the WebSocket messages of its answer."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def answer(given: Answer) -> None:
-            self._connection.answer(number, given, now=time.monotonic())
-            done.set_result(None)
-
-        for effect in self._receive(call):
-            if isinstance(effect, Dispatch):
-                self._calls.begin(self._connection, effect.call, answer, lambda: None)
-        await done
-        return self._outbox.take(2**24)
-
-    def _receive(self, data: bytes) -> list[object]:
-        now = time.monotonic()
-        return list(self._connection.on_message(data, binary=self._codec.binary, now=now, wall_ms=NOW))
+def page_below(place: int) -> MessagesParams:
+    """Return what asks for the page below a place."""
+    return MessagesParams(session_id=SESSION, before_sequence=place, limit=LIMIT)
 
 
 async def cost(house: Inside, codec: Codec, count: int, places: list[int]) -> Cost:
@@ -183,7 +131,7 @@ async def cost(house: Inside, codec: Codec, count: int, places: list[int]) -> Co
     size = 0
     for round_number in range(ROUNDS + 1):
         calls = [
-            (number, asker.page_call(number, place))
+            (number, asker.call(number, "messages", page_below(place)))
             for number, place in enumerate(rng.choices(places, k=PLACES))
         ]
         all_before, loop_before = time.process_time(), time.thread_time()

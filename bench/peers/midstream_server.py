@@ -31,7 +31,7 @@ from typing import Final, NamedTuple, cast
 from bench.caller import Caller, Refused, calling
 from bench.contenders import session
 from bench.copies import copy_session
-from midstream.server import Config, Limits, Server, Step, TextStream, Turn, logs
+from midstream.server import Config, Limits, Server, Step, TextStream, Turn, interpreter, logs
 from midstream.server.sessions.writer import TurnWriter
 
 FRAME_OVERHEAD: Final = 8
@@ -262,6 +262,8 @@ async def serve(options: argparse.Namespace, database: Path) -> None:
     stage = Stage(options.sessions)
     logs.configure(level="error")
     settings = {"tick_ms": options.tick_ms, "idle_seconds": options.idle_seconds}
+    if options.tick_ms == 0:
+        settings["tick_limit_ms"] = 0
     given = {name: value for name, value in settings.items() if value is not None}
     config = Config(heartbeat_ms=HEARTBEAT_MS, limits=SETTING_UP)
     server = Server(agent=stage.run, database=database, config=config, **given)
@@ -282,11 +284,12 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=1)
     parser.add_argument("--history", type=int, default=0, help="messages of each session")
     parser.add_argument("--resting", action="store_true", help="begin no turns")
-    parser.add_argument("--tick-ms", type=int)
+    parser.add_argument("--tick-ms", type=int, help="0: joins nothing, whatever the load")
     parser.add_argument("--idle-seconds", type=int)
     parser.add_argument("--database", type=Path, help="kept, and used again where it exists")
     parser.add_argument("--uvloop", action="store_true")
     options = parser.parse_args()
+    interpreter.tune()  # as the command does that serves
     with tempfile.TemporaryDirectory() as directory:
         serving = serve(options, options.database or Path(directory) / "bench.db")
         if options.uvloop:

@@ -55,7 +55,7 @@ def read_only(path: Path) -> Generator[apsw.Connection]:
 def sessions_in(connection: apsw.Connection) -> Iterator[Session]:
     """Yield every session, those that changed last first, and the archived ones after the others."""
     for archived in (False, True):
-        after: tuple[int, int] | None = None
+        after: tuple[int, str] | None = None
         while True:
             listed, after = messages.list_sessions(connection, limit=_BATCH, after=after, archived=archived)
             yield from listed

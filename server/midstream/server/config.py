@@ -86,11 +86,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_ms: Annotated[int, Meta(ge=10, le=600_000)] = 15_000
     """Milliseconds of silence after which an end asks the other; after two it takes it for dead. Proxies cut
     idle connections after 30 to 60 s, and a phone's radio should not wake more often than needed."""
-    tick_ms: Annotated[int, Meta(ge=0, le=1_000)] = 10
-    """Milliseconds in which deltas are joined before they are sent: too short to see, and one write costs the
-    same whatever it holds. What comes after a pause leaves at once. 0 joins nothing, whatever the load."""
+    tick_ms: Annotated[int, Meta(ge=0, le=1_000)] = 0
+    """Milliseconds that two frames of one session's text are apart at least; what comes meanwhile is joined. 0:
+    while there is time for it, text leaves as it comes (a client that wants less asks for a pace)."""
     tick_limit_ms: Annotated[int, Meta(ge=0, le=1_000)] = 50
-    """Milliseconds to which the tick grows under load, at most: 20 a second still look like streaming."""
+    """Milliseconds to which that grows under load, at most, since one write costs the same whatever it holds:
+    20 a second still look like streaming. With 0 for both nothing is ever joined."""
     watch_ms: Annotated[int, Meta(ge=0, le=60_000)] = 100
     """Milliseconds in which changes of sessions are joined for those who watch the list: at once to the eye,
     and a session that is busy costs ten frames a second at most."""

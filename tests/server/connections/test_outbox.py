@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from midstream.protocol.codec import JSON, MSGPACK, Codec
 from midstream.protocol.frames import Ping
 from midstream.server.connections.outbox import CONTROL_BYTES, Outbox
-from tests.server.connections.readers import Frame, joined, outbox_of, plain
+from tests.server.connections.readers import Frame, joined, nothing, outbox_of, plain
 
 CHUNK = 256
 MARK = 2_000
@@ -193,7 +193,7 @@ def test_it_wakes_its_reader_once_for_each_take() -> None:
         MSGPACK,
         seal=lambda payload: payload,
         wake=lambda: calls.append(1),
-        spill=lambda rest: None,
+        spill=nothing,
         chunk_bytes=CHUNK,
     )
     for _ in range(3):

@@ -239,7 +239,7 @@ async def test_an_answer_to_a_reader_that_is_behind_comes_after_its_sync_at_one_
     street: Street,
 ) -> None:
     """Also while text streams: a page that showed another version would never be merged."""
-    async with street.house() as house:
+    async with street.house(settings=Settings(tick_seconds=0.01)) as house:
         await house.create()
         recorder = await house.subscribe()
         turn = await house.begin()

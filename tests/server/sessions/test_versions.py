@@ -204,8 +204,8 @@ class Lives(RuleBasedStateMachine):
         self.seen[epoch] = version
 
     def store_all(self) -> None:
-        """Store what was streamed: only a session in which nothing is open is unloaded."""
-        if self.versions.epoch in self.unstored:
+        """Commit what was streamed, or a load recovered: a session is unloaded where nothing is open."""
+        if self.versions.epoch in self.unstored | self.lost:
             self.commit(clear=False)
 
     @rule(ms=st.sampled_from([-600_000, -1, 1, 1_000, TIME_BLOCK_MS, 600_000]))

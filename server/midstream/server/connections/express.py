@@ -7,6 +7,7 @@ anything, and needs nothing but that write. All others take the broadcast into t
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.broadcast import Broadcast
     from midstream.server.sessions.commands import Subscriber
 
-write = os.write
+write: Callable[[int, bytes], int] = os.write
 """Writes to a descriptor, and returns how many bytes the kernel took."""
 
 

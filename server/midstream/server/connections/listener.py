@@ -28,7 +28,7 @@ from midstream.server.connections.rates import Subjects
 from midstream.server.connections.websocket import CLOSE_SECONDS, WRITE_BUFFER_BYTES, WebSocket
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from websockets.asyncio.server import Server, ServerConnection
     from websockets.server import ServerProtocol
@@ -199,9 +199,7 @@ class Listener:
         except OSError as error:
             raise _cannot_listen(self._config, error) from None
         self.host, self.port = server.sockets[0].getsockname()[:2]
-        for each in server.sockets:
-            with socket.socket(fileno=os.dup(each.fileno())) as sock:
-                sock.listen(BACKLOG)
+        _keep_waiting(server.sockets)
         _log.info("listening", host=self.host, port=self.port)
         try:
             yield
@@ -240,6 +238,14 @@ async def listen(
     listener = Listener(config, registry, pool, clock, ids, server=_software(), restart=restart)
     async with listener.running():
         yield listener
+
+
+def _keep_waiting(listening: Iterable[socket.socket]) -> None:
+    """Have the kernel keep :data:`BACKLOG` connections; asyncio would accept as many in a row as it keeps."""
+    for each in listening:
+        if each.fileno() >= 0:  # in a simulation there is none
+            with socket.socket(fileno=os.dup(each.fileno())) as sock:
+                sock.listen(BACKLOG)
 
 
 def _cannot_listen(config: Config, error: OSError) -> ConfigError:

@@ -22,10 +22,9 @@ _STEP: Final = 0.001
 class Pace:
     """Plans the publications of all sessions of a server.
 
-    Two of one session are a tick apart, so that a fast agent does not make every reader draw more often
-    than a screen does. Where a publication takes long (thousands of readers), or the event loop is late
-    (thousands of sessions), it is more, up to a limit: what waits is joined, and one write costs the same
-    whatever it holds. With a tick of 0 nothing waits.
+    Two of one session are a tick apart, which is nothing while there is time for every token. Where a
+    publication takes long (thousands of readers), or the event loop is late (thousands of sessions), it
+    grows, up to a limit: what waits is joined, and one write costs the same whatever it holds.
     """
 
     def __init__(self, *, tick_seconds: float, limit_seconds: float) -> None:
@@ -60,8 +59,6 @@ class Pace:
         ``late`` is how much later than planned it was, ``cost`` what it took.
         """
         self._late += (late - self._late) * _SMOOTHING
-        if not self._tick:
-            return 0.0
         return min(self._limit, max(self._tick, _COSTS * cost, _LATES * self._late))
 
     def _run(self, step: int) -> None:

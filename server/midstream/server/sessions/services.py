@@ -90,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     limits: Limits = DEFAULT_LIMITS
     inputs: InputPolicy = InputPolicy()
-    tick_seconds: float = 0.01
+    tick_seconds: float = 0.0
     """Seconds between two publications of streamed text of one session, at least."""
     tick_limit_seconds: float = 0.05
     """What they grow to under load, at most."""

@@ -87,9 +87,12 @@ class LiveMessage:
             self.part(sequence)
         return list(self._parts)
 
-    def accepts(self, sequence: int) -> bool:
-        """Say whether a delta to this part would be legal now."""
-        return 1 <= sequence <= len(self._parts) and can_append(self._parts[sequence - 1])
+    def accepts(self, sequence: int, part_id: str | None = None) -> bool:
+        """Say whether a delta to this part, of this id where one is given, would be legal now."""
+        if not 1 <= sequence <= len(self._parts):
+            return False
+        part = self._parts[sequence - 1]
+        return can_append(part) and part_id in (None, part.part_id)
 
     def message(self) -> Message:
         """Return the whole message as it is now."""

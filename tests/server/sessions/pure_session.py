@@ -15,6 +15,7 @@ from midstream.protocol.model import Message, Part, Session, TextPart, Turn
 from midstream.server.sessions.draft import Draft
 from midstream.server.sessions.projection import FinishedDraft, Projection
 from midstream.server.sessions.stream import Stream
+from midstream.server.sessions.ticks import size_of
 from midstream.server.sessions.versions import Versions
 from midstream.server.sessions.writes import session_write
 from midstream.server.storage.records import (
@@ -197,7 +198,7 @@ class PureSession:
     def say(self, sequence: int, part_sequence: int, text: str) -> None:
         """Publish a delta."""
         self.now = self.versions.stamp(self.now + 1)
-        self.stream.publish_delta(sequence, part_sequence, text, self.now)
+        self.stream.publish_delta(sequence, part_sequence, text, size_of(text), self.now)
         self.stream.send()
 
     def message(self, sequence: int) -> Message:

@@ -15,6 +15,7 @@ from midstream.protocol.merge import Replica, SavedReplica
 from midstream.protocol.model import Message, TextPart, ToolPart
 from midstream.protocol.outcomes import Applied
 from midstream.server.sessions.history import History
+from midstream.server.sessions.ticks import size_of
 from tests.server.sessions.pure_session import PureSession, streaming_text, with_open_message
 from tests.server.sessions.pure_turns import answer, prompt
 from tests.server.sessions.recorder import Recorder, over_the_wire
@@ -47,7 +48,7 @@ def watch(session: PureSession, *, include_internal: bool) -> Recorder:
             has_more=False,
         )
     )
-    session.stream.subscribers[recorder] = None
+    session.stream.add(recorder)
     return recorder
 
 
@@ -189,7 +190,7 @@ def record(history: History, version: int, text: str) -> None:
         message_id="m", session_id="s", sequence=1, revision=version, role="agent", visibility="visible",
         created_at=0, updated_at=0, state="streaming", parts=[],
     )  # fmt: skip
-    history.add_delta(head, 1, 1, text)
+    history.add_delta(head, 1, 1, text, size_of(text))
 
 
 def test_the_history_is_bounded_and_says_what_it_has_forgotten() -> None:

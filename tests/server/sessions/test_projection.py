@@ -13,8 +13,8 @@ from tests.server.sessions.pure_turns import OPEN_PARTS, answer, end, prompt
 from tests.server.sessions.scribe import Deed, Scribe, lives
 
 
-def test_a_delta_grows_its_part_and_says_how_late_it_is() -> None:
-    """Relative to the message's creation; the message is newer, other parts are not."""
+def test_a_delta_grows_its_part() -> None:
+    """The message is newer, other parts are not."""
     session, message = with_open_message()
     draft = session.draft()
     draft.add_part(message, streaming_text("other"))
@@ -22,7 +22,7 @@ def test_a_delta_grows_its_part_and_says_how_late_it_is() -> None:
     opened = session.projection.open[message]
     before = list(opened.part_revisions)
     now = opened.head.created_at + 1_234
-    assert session.projection.append(message, 1, "é", version=99, now=now) == 1_234
+    assert session.projection.append(message, 1, "é", 2, version=99, now=now) is opened
     assert (opened.head.revision, opened.head.updated_at) == (99, now)
     assert opened.part_revisions == [99, before[1]]
     assert opened.dirty == {1}

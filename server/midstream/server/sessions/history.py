@@ -15,7 +15,6 @@ from msgspec import UNSET, structs
 from midstream.protocol.frames import MessageEntry, SyncPayload
 from midstream.server.sessions.entries import draft_entry
 from midstream.server.sessions.replay import Fold
-from midstream.server.sessions.ticks import size_of
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -35,10 +34,15 @@ _PIECES = 256
 class _Text:
     """Deltas to one part, under consecutive versions."""
 
-    __slots__ = ("_joined", "_lengths", "_pieces", "first", "head", "part_count", "part_sequence", "size")
+    __slots__ = (
+        "_joined", "_lengths", "_pieces", "first", "head", "part_count", "part_sequence", "sequence", "size",
+        "version",
+    )  # fmt: skip
 
     def __init__(self, head: Message, part_count: int, part_sequence: int) -> None:
         self.first = head.revision
+        self.version = head.revision
+        self.sequence = head.sequence
         self.head = head
         """The message after the last delta."""
         self.part_count = part_count
@@ -48,19 +52,16 @@ class _Text:
         self._joined: list[str] = []
         self._pieces: list[str] = []
 
-    @property
-    def version(self) -> int:
-        return self.head.revision
-
     def goes_on(self, head: Message, part_sequence: int) -> bool:
         return (
             head.revision == self.version + 1
-            and head.sequence == self.head.sequence
+            and head.sequence == self.sequence
             and part_sequence == self.part_sequence
         )
 
     def add(self, head: Message, text: str, size: int) -> None:
         self.head = head
+        self.version = head.revision
         self.size += size
         self._lengths.append(len(text))
         self._pieces.append(text)
@@ -128,9 +129,9 @@ class History:
         self._records.clear()
         self._bytes = 0
 
-    def add_delta(self, head: Message, part_count: int, part_sequence: int, text: str) -> None:
-        """Record a delta; ``head`` is the message after it. Costs about 1 µs."""
-        size = size_of(text) + _DELTA_BYTES
+    def add_delta(self, head: Message, part_count: int, part_sequence: int, text: str, size: int) -> None:
+        """Record a delta, of ``size`` bytes; ``head`` is the message after it. Costs about 1 µs."""
+        size += _DELTA_BYTES
         last = self._records[-1] if self._records else None
         if (
             isinstance(last, _Text)

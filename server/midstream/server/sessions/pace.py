@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final, Protocol
 
 _COSTS: Final = 2
 """Times what a publication costs that the next one of its session is apart: half of the time is left."""
@@ -17,6 +14,17 @@ each is late by half of what all take: half of the time is left then too."""
 _SMOOTHING: Final = 1 / 8
 _STEP: Final = 0.001
 """Seconds: what is due within it is done in one call of the event loop; a timer each costs 4 µs a token."""
+
+
+class Planned(Protocol):
+    """A session whose text waits."""
+
+    next_tick_at: float
+    """When it may be published, by the event loop's time: at once, where that has passed."""
+
+    def tick(self) -> None:
+        """Publish it."""
+        ...
 
 
 class Pace:
@@ -32,26 +40,22 @@ class Pace:
         self._tick = tick_seconds
         self._limit = max(tick_seconds, limit_seconds)
         self._late = 0.0
-        self._due: dict[int, list[Callable[[], None]]] = {}
+        self._due: dict[int, list[Planned]] = {}
 
-    def plan(self, publish: Callable[[], None], not_before: float) -> float:
-        """Have ``publish`` called in the event loop's next turn, or later; return when, in its time.
-
-        Costs about 1 µs.
-        """
+    def plan(self, session: Planned) -> None:
+        """Have a session ticked once: in the event loop's next turn, or when it may be. Costs about 1 µs."""
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        step = math.ceil(not_before / _STEP) if not_before > now else 0
+        not_before = session.next_tick_at
+        step = math.ceil(not_before / _STEP) if not_before > loop.time() else 0
         waiting = self._due.get(step)
-        if waiting is None:
-            self._due[step] = [publish]
-            if step:
-                loop.call_at(step * _STEP, self._run, step)
-            else:
-                loop.call_soon(self._run, 0)
+        if waiting is not None:
+            waiting.append(session)
+            return
+        self._due[step] = [session]
+        if step:
+            loop.call_at(step * _STEP, self._run, step)
         else:
-            waiting.append(publish)
-        return step * _STEP if step else now
+            loop.call_soon(self._run, 0)
 
     def seconds(self, *, late: float, cost: float) -> float:
         """Return how long after a publication the next of its session may come, both in seconds.
@@ -62,9 +66,14 @@ class Pace:
         return min(self._limit, max(self._tick, _COSTS * cost, _LATES * self._late))
 
     def _run(self, step: int) -> None:
-        for publish in self._due.pop(step):
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        due = step * _STEP or begun
+        for session in self._due.pop(step):
             try:
-                publish()
+                session.tick()
             except Exception as error:  # noqa: BLE001 - one session must not hold up the others
-                loop = asyncio.get_running_loop()
-                loop.call_exception_handler({"message": f"{publish} failed", "exception": error})
+                loop.call_exception_handler({"message": "a tick failed", "exception": error})
+            ended = loop.time()
+            session.next_tick_at = begun + self.seconds(late=begun - due, cost=ended - begun)
+            begun = ended

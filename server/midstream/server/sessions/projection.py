@@ -14,7 +14,6 @@ import msgspec
 from midstream.protocol.live import LiveMessage
 from midstream.protocol.model import InteractionPart, Message, Part
 from midstream.protocol.transitions import is_open
-from midstream.server.sessions.ticks import size_of
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -149,14 +148,16 @@ class Projection:
             for part in message.live.parts():
                 yield message, part
 
-    def append(self, sequence: int, part_sequence: int, text: str, *, version: int, now: int) -> int:
-        """Append a delta, and return its ``elapsed``: ms since the message's ``created_at``."""
+    def append(
+        self, sequence: int, part_sequence: int, text: str, size: int, *, version: int, now: int
+    ) -> OpenMessage:
+        """Append a delta, of ``size`` bytes, and return its message."""
         message = self.open[sequence]
         message.live.append(part_sequence, text, revision=version, updated_at=now)
         message.part_revisions[part_sequence - 1] = version
-        message.sizes[part_sequence - 1] += size_of(text)
+        message.sizes[part_sequence - 1] += size
         message.dirty.add(part_sequence)
-        return now - message.head.created_at
+        return message
 
     def install(self, finished: FinishedDraft, *, stored: bool) -> None:
         """Take over a draft; ``stored`` says that it, and all before it, is on disk."""

@@ -62,9 +62,10 @@ class LoadedState:
         """True where a change was stored, and something broke before everybody was told."""
         self._waiting = WaitingText()
         self._published = asyncio.Event()
-        self._tick_at: float | None = None
-        """When the text that waits is to be published, by the event loop's time; None where the loop does."""
-        self._next_tick_at = 0.0
+        self.next_tick_at = 0.0
+        """When text may be published next, by the event loop's time: kept by the pace."""
+        self._is_planned = False
+        """Whether a tick is to come; where there is none and text waits, the loop publishes it."""
         self._run: Run | None = None
         self._agent_turn: str | None = None
         self._expiries = Expiries()
@@ -160,11 +161,7 @@ class LoadedState:
             raise TurnEnded
         sequence, part_sequence, part_id = place
         message = self.projection.open.get(sequence)
-        if (
-            message is None
-            or not message.live.accepts(part_sequence)
-            or message.live.part_id(part_sequence) != part_id
-        ):
+        if message is None or not message.live.accepts(part_sequence, part_id):
             raise IllegalTransition(
                 "stream", f"message {sequence}, part {part_sequence}", "done", "streaming"
             )
@@ -174,8 +171,9 @@ class LoadedState:
         if there + size > maximum:
             raise LimitExceeded("part_bytes", maximum, there + size)
         self._waiting.add(sequence, part_sequence, text, size)
-        if self._tick_at is None:
-            self._tick_at = self._services.pace.plan(self._on_tick, self._next_tick_at)
+        if not self._is_planned:
+            self._is_planned = True
+            self._services.pace.plan(self)
         return self._waiting.is_full
 
     async def published(self) -> None:
@@ -184,17 +182,15 @@ class LoadedState:
             self._published.clear()
             await self._published.wait()
 
-    def _on_tick(self) -> None:
-        clock = asyncio.get_running_loop().time
-        begun = clock()
-        late, self._tick_at = begun - (self._tick_at or begun), None
+    def tick(self) -> None:
+        """Publish what waits, or have the loop do it, which is busy or must raise the ceiling first."""
+        self._is_planned = False
         if self.busy or not self._flush_room():
             self._loop.nudge()
-        self._next_tick_at = begun + self._services.pace.seconds(late=late, cost=clock() - begun)
 
     async def flush_due(self) -> None:
         """Publish what a tick that came while the loop was busy left waiting."""
-        if self._waiting and self._tick_at is None:
+        if self._waiting and not self._is_planned:
             await self.flush()
 
     async def flush(self) -> None:
@@ -209,10 +205,10 @@ class LoadedState:
             if self.versions.room() < 1:
                 self.stream.send()
                 return False
-            sequence, part_sequence, text = next(self._waiting.take())
+            sequence, part_sequence, text, size = self._waiting.take()
             message = self.projection.open.get(sequence)
             if message is not None and message.live.accepts(part_sequence):
-                self.stream.publish_delta(sequence, part_sequence, text, now)
+                self.stream.publish_delta(sequence, part_sequence, text, size, now)
         self.stream.send()
         self._published.set()
         return True

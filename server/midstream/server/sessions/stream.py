@@ -37,6 +37,7 @@ class Stream:
         self._audiences: dict[str, Audience] = {}
         self._full: list[SessionFrame] = []
         self._visible: list[SessionFrame] = []
+        self._differs = False
 
     def add(self, subscriber: Subscriber) -> None:
         """Take in a subscriber that stands at the version published last."""
@@ -52,22 +53,24 @@ class Stream:
             del self.subscribers[subscriber]
             self._audiences[subscriber.kind].discard(subscriber)
 
-    def publish_delta(self, sequence: int, part_sequence: int, text: str, now: int) -> None:
-        """Append text to an open part and publish it under the next version. Needs room.
+    def publish_delta(self, sequence: int, part_sequence: int, text: str, size: int, now: int) -> None:
+        """Append text, of ``size`` bytes, to an open part and publish it under the next version. Needs room.
 
         It is sent with what is published directly after it, by :meth:`send` at the latest.
         """
-        version = self.versions.take()
-        message = self.projection.open[sequence]
-        step = now - message.head.updated_at
-        elapsed = self.projection.append(sequence, part_sequence, text, version=version, now=now)
-        self.history.add_delta(message.head, message.live.part_count, part_sequence, text)
+        version, projection = self.versions.take(), self.projection
+        before = projection.open[sequence].head.updated_at
+        message = projection.append(sequence, part_sequence, text, size, version=version, now=now)
+        head, count = message.head, message.live.part_count
+        self.history.add_delta(head, count, part_sequence, text, size)
+        if not self.subscribers:
+            return
         frame: SessionFrame
-        if sequence == self.projection.session.message_count and part_sequence == message.live.part_count:
-            frame = ShortDelta(self.channel, version, step, text)
+        if sequence == projection.session.message_count and part_sequence == count:
+            frame = ShortDelta(self.channel, version, now - before, text)
         else:
-            frame = Delta(self.channel, version, elapsed, sequence, part_sequence, text)
-        hidden = message.head.visibility == "internal"
+            frame = Delta(self.channel, version, now - head.created_at, sequence, part_sequence, text)
+        hidden = head.visibility == "internal"
         self._publish(frame, Skip(self.channel, version - 1, version) if hidden else frame)
 
     def publish_live(self, finished: FinishedDraft) -> None:
@@ -107,10 +110,11 @@ class Stream:
         full, visible = self._full, self._visible
         if not full:
             return
-        self._full, self._visible = [], []
+        differs = self._differs
+        self._full, self._visible, self._differs = [], [], False
         versions = self.versions
         cursor = Cursor(epoch=versions.epoch, version=versions.published, durable=versions.durable)
-        broadcast = Broadcast(cursor, full, None if full == visible else visible)
+        broadcast = Broadcast(cursor, full, visible if differs else None)
         for audience in tuple(self._audiences.values()):
             audience.publish(broadcast)
 
@@ -163,3 +167,4 @@ class Stream:
         if self.subscribers:
             self._full.append(full)
             self._visible.append(visible)
+            self._differs = self._differs or visible is not full

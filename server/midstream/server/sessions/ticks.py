@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 WAITING_BYTES = 64 * 1024
 """Bytes of text that may wait before a producer does. One tick publishes them all."""
 
@@ -16,21 +11,30 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
+class _Waiting:
+    """What waits for one part."""
+
+    __slots__ = ("pieces", "size")
+
+    def __init__(self, text: str, size: int) -> None:
+        self.pieces = [text]
+        self.size = size
+
+
 class WaitingText:
     """The deltas of one tick. What several deltas append to one part becomes one frame."""
 
-    __slots__ = ("_pieces", "_sizes", "size")
+    __slots__ = ("_parts", "size")
 
     def __init__(self) -> None:
         """Start with nothing waiting."""
-        self._pieces: dict[tuple[int, int], list[str]] = {}
-        self._sizes: dict[tuple[int, int], int] = {}
+        self._parts: dict[tuple[int, int], _Waiting] = {}
         self.size = 0
         """Bytes that wait."""
 
     def __bool__(self) -> bool:
         """Say whether anything waits."""
-        return bool(self._pieces)
+        return bool(self._parts)
 
     @property
     def is_full(self) -> bool:
@@ -39,25 +43,33 @@ class WaitingText:
 
     def bytes_of(self, sequence: int, part_sequence: int) -> int:
         """Return how many bytes wait for a part."""
-        return self._sizes.get((sequence, part_sequence), 0)
+        waiting = self._parts.get((sequence, part_sequence))
+        return 0 if waiting is None else waiting.size
 
     def add(self, sequence: int, part_sequence: int, text: str, size: int) -> None:
         """Append text, of ``size`` bytes, to what waits for a part."""
-        key = (sequence, part_sequence)
-        self._pieces.setdefault(key, []).append(text)
-        self._sizes[key] = self._sizes.get(key, 0) + size
         self.size += size
+        key = sequence, part_sequence
+        waiting = self._parts.get(key)
+        if waiting is None:
+            self._parts[key] = _Waiting(text, size)
+        else:
+            waiting.pieces.append(text)
+            waiting.size += size
 
-    def take(self) -> Iterator[tuple[int, int, str]]:
-        """Give out what waits, part by part; what is not taken goes on waiting."""
-        while self._pieces:
-            key = next(iter(self._pieces))
-            text = "".join(self._pieces.pop(key))
-            self.size -= self._sizes.pop(key)
-            yield (*key, text)
+    def take(self) -> tuple[int, int, str, int]:
+        """Return what waits for the part that waits longest: its place, the text, and its bytes.
+
+        Raises:
+            StopIteration: nothing waits.
+
+        """
+        key = next(iter(self._parts))
+        waiting = self._parts.pop(key)
+        self.size -= waiting.size
+        return (*key, "".join(waiting.pieces), waiting.size)
 
     def clear(self) -> None:
         """Drop everything: the turn it belonged to has ended."""
-        self._pieces.clear()
-        self._sizes.clear()
+        self._parts.clear()
         self.size = 0

@@ -44,6 +44,8 @@ class Versions:
         """The last committed version."""
         self.last_time = max(row.last_time, row.time_ceiling) if row.dirty else row.last_time
         """The last server time given, ms since the epoch."""
+        self._last = self.published
+        """The highest version that may be published now."""
 
     @property
     def epoch(self) -> str:
@@ -67,8 +69,7 @@ class Versions:
 
     def room(self) -> int:
         """Return how many versions may be published without a commit, at the last time given."""
-        is_covered = self._row.dirty and self._continues and self.last_time <= self._row.time_ceiling
-        return self._row.ceiling - self.published if is_covered else 0
+        return self._last - self.published if self.last_time <= self._row.time_ceiling else 0
 
     def stamp(self, wall_ms: int) -> int:
         """Return the server time: never before the last one given."""
@@ -114,6 +115,7 @@ class Versions:
         """Take over what was stored: the COMMIT returned."""
         self._row = row
         self._continues = True
+        self._last = row.ceiling
         if versions:
             self.published = row.version
             self.durable = row.version
@@ -131,4 +133,5 @@ class Versions:
     def cleaned(self, row: LedgerRow) -> None:
         """Take over a clean row that was stored."""
         self._row = row
+        self._last = self.published
         self.durable = row.version

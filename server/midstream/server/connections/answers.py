@@ -13,6 +13,7 @@ import msgspec
 from midstream.protocol.calls import SubscribeResult
 from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import Sync
+from midstream.server.sessions.sharing import SharedFrame
 from midstream.server.sessions.shelf import SharedSync
 
 if TYPE_CHECKING:
@@ -35,17 +36,24 @@ def result_frame(codec: Codec, call_id: int, value: object) -> bytes:
     if not (isinstance(value, SubscribeResult) and isinstance(value.sync, SharedSync)):
         return encoded(codec, ("result", call_id, value))
     channel, sync = value.channel, value.sync
-    return sync.once(
-        (codec.name, call_id),
-        lambda: codec.encode(("result", call_id, {"channel": channel, "sync": _sync(codec, sync)})),
-    )
+
+    def make() -> bytes:
+        result = {"channel": channel, "sync": _sync(codec, sync)}
+        return SharedFrame.of(codec.encode(("result", call_id, result)), sync.forms, codec.name, "result")
+
+    return sync.once((codec.name, call_id), make)
 
 
 def sync_frame(codec: Codec, channel: int, payload: SyncPayload) -> bytes:
     """Encode a ``sync`` frame; once for all who get the same one."""
     if not isinstance(payload, SharedSync):
         return encoded(codec, Sync(channel, payload))
-    return payload.once((codec.name, "sync"), lambda: codec.encode(("sync", channel, _sync(codec, payload))))
+
+    def make() -> bytes:
+        data = codec.encode(("sync", channel, _sync(codec, payload)))
+        return SharedFrame.of(data, payload.forms, codec.name, "sync")
+
+    return payload.once((codec.name, "sync"), make)
 
 
 def _sync(codec: Codec, sync: SharedSync) -> msgspec.Raw:

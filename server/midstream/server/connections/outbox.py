@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 from midstream.protocol.chunks import chunks
+from midstream.server.sessions.sharing import SharedFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -33,20 +34,24 @@ class Expedited(Protocol):
 class _Long:
     """A frame that goes as chunks; the next one is encoded when the one before is taken."""
 
-    __slots__ = ("_ahead", "_chunks", "_payload", "size")
+    __slots__ = ("_ahead", "_chunks", "_index", "_payload", "size")
 
     def __init__(self, payload: bytes) -> None:
         self.size = len(payload)
         self._payload = payload
         self._ahead: bytes | None = None
         self._chunks: Iterator[bytes] | None = None
+        self._index = 0
 
-    def take(self, cut: Callable[[bytes], Iterator[bytes]]) -> tuple[bytes, bool]:
+    def take(self, cut: Callable[[bytes], Iterator[bytes]], chunk_bytes: int) -> tuple[bytes, bool]:
         """Return the next chunk frame, and whether it was the last; ``cut`` is asked once, at the first."""
         if self._chunks is None:
             self._chunks = cut(self._payload)
         chunk = self._ahead or next(self._chunks)
         self._ahead = next(self._chunks, None)
+        if isinstance(self._payload, SharedFrame):
+            chunk = self._payload.chunk(chunk, self._index, chunk_bytes)
+            self._index += 1
         return chunk, self._ahead is None
 
 
@@ -80,16 +85,18 @@ class Outbox:
         spill: Callable[[bytes], None],
         chunk_bytes: int,
         mark_bytes: int = DEFAULT_MARK_BYTES,
+        deflates: bool = False,
     ) -> None:
         """Hold frames of this codec.
 
-        ``seal`` makes a WebSocket message of an encoded frame. ``wake`` is called when something
+        ``seal`` makes a WebSocket message of an encoded frame, and ``deflates`` says whether it compresses
+        long ones. ``wake`` is called when something
         entered that the caller of :meth:`take` may not know of; once, until the next ``take``.
         ``spill`` writes bytes behind what was taken.
         """
         self.codec = codec
         self.seal = seal
-        self.kind = f"{codec.name} {chunk_bytes}"
+        self.kind = f"{codec.name} {chunk_bytes}{' deflate' if deflates else ''}"
         """Outboxes of one kind take the same messages: what goes to many is made once for each kind."""
         self.chunk_bytes = chunk_bytes
         self.mark_bytes = mark_bytes
@@ -158,43 +165,50 @@ class Outbox:
         self._rouse()
 
     def take(self, max_bytes: int) -> list[bytes]:
-        """Remove and return the next WebSocket messages, up to ``max_bytes`` and at most one message more."""
+        """Remove and return the next WebSocket messages, up to ``max_bytes`` and at most one message more.
+
+        A chunk counts with its length before it was compressed: that is what takes time.
+        """
         taken: list[bytes] = []
         self._awake = False
         while max_bytes > 0:
             if self._control:
                 message = self._control.popleft()
-                self._control_size -= len(message)
-                self.size -= len(message)
+                length = len(message)
+                self._control_size -= length
+                self.size -= length
             elif self._ready:
-                message = self._take_in_turn()
+                message, length = self._take_in_turn()
             else:
                 break
             taken.append(message)
-            max_bytes -= len(message)
+            max_bytes -= length
         return taken
 
-    def _take_in_turn(self) -> bytes:
+    def _take_in_turn(self) -> tuple[bytes, int]:
+        """Return a message and the length that it counts with."""
         lane = self._ready[0]
         frame = lane.frames[0]
         if isinstance(frame, bytes):
             lane.frames.popleft()
             message = frame
-            self.size -= len(frame)
+            length = len(frame)
+            self.size -= length
         else:
-            chunk, last = frame.take(self._cut)
+            chunk, last = frame.take(self._cut, self.chunk_bytes)
             message = self.seal(chunk)
+            length = max(len(chunk), len(message))
             if last:
                 lane.frames.popleft()
                 self._forget(frame)
-        lane.turn += len(message)
+        lane.turn += length
         if not lane.frames:
             self._ready.popleft()
             del self._lanes[lane.key]
         elif lane.turn >= self.chunk_bytes:
             lane.turn = 0
             self._ready.rotate(-1)
-        return message
+        return message, length
 
     def _cut(self, payload: bytes) -> Iterator[bytes]:
         # numbered as it starts, not as it enters: other lanes may overtake it meanwhile, and a reader

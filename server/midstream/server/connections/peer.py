@@ -16,6 +16,7 @@ from midstream.protocol.codec import CODECS
 from midstream.server.connections.calls import failure
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.connection import Connection
+from midstream.server.connections.deflate import deflating_sealer
 from midstream.server.connections.effects import (
     Abort,
     Close,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 WRITE_BYTES: Final = 64 * 1024
 """What is joined to one write: larger ones cost more to join than they save."""
+WRITES_IN_A_ROW: Final = 4
+"""Writes before others get a turn: to compress what is in one takes half a millisecond."""
 READS_IN_A_ROW: Final = 32
 """Messages that are taken before others get a turn: one read from the kernel can hold thousands."""
 READ_BYTES_IN_A_ROW: Final = 64 * 1024
@@ -83,9 +86,11 @@ class Peer:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
+        deflates = bool(websocket.protocol.extensions)
         outbox = Outbox(
             codec,
-            seal=sealer(codec),
+            seal=deflating_sealer(codec) if deflates else sealer(codec),
+            deflates=deflates,
             wake=self._plan_flush,
             spill=lambda rest: websocket.write([rest]),
             chunk_bytes=office.settings.limits.chunk_bytes,
@@ -176,11 +181,12 @@ class Peer:
     def _flush(self) -> None:
         self._flush_planned = False
         websocket = self._websocket
-        while websocket.writable:
-            messages = self._outbox.take(WRITE_BYTES)
-            if not messages:
+        for _ in range(WRITES_IN_A_ROW):
+            if not websocket.writable or not (messages := self._outbox.take(WRITE_BYTES)):
                 break
             websocket.write(messages)
+        else:
+            self._plan_flush()
         if self._sample() or websocket.buffered or self._outbox.size:
             self._rearm()
         elif websocket.is_clear and len(self._connection.subscriptions) == 1:
@@ -252,6 +258,8 @@ class Peer:
         if isinstance(effect, Close):
             _log.info("closing", code=code.value, reason=reason)
             self._flush()
+            while self._websocket.writable and self._outbox.size:
+                self._flush()
             self._websocket.finish(code, reason)
         else:
             _log.warning("cutting", code=code.value, reason=reason)

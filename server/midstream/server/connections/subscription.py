@@ -225,4 +225,5 @@ class Subscription:
         payloads = broadcast.payloads(outbox.codec, include_internal=self.include_internal)
         if any(len(payload) > outbox.chunk_bytes for payload in payloads):
             return b""
-        return b"".join(map(outbox.seal, payloads))
+        # as plain bytes: what is sealed once for all is compressed from its first byte on
+        return b"".join(outbox.seal(bytes(payload)) for payload in payloads)

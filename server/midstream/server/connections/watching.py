@@ -59,7 +59,7 @@ class Watcher:
         if len(payload) > outbox.chunk_bytes:  # chunks are numbered by each connection
             outbox.put(LANE, payload)
         else:
-            sealed = bulletin.once(("sealed", outbox.codec.name), lambda: outbox.seal(payload))
+            sealed = bulletin.once(("sealed", outbox.kind), lambda: outbox.seal(payload))
             outbox.put_sealed(LANE, sealed)
         return True
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from midstream.server.sessions.sharing import Forms, SharedFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -10,6 +12,9 @@ if TYPE_CHECKING:
     from midstream.protocol.calls import Cursor
     from midstream.protocol.codec import Codec
     from midstream.protocol.frames import SessionFrame
+
+LONG_BYTES: Final = 1_024
+"""Up to this length nothing is cut into chunks, wherever the limit is."""
 
 
 class Broadcast:
@@ -44,7 +49,7 @@ class Broadcast:
         key = codec.name, id(frames)
         made = self._payloads.get(key)
         if made is None:
-            made = self._payloads[key] = [codec.encode(frame) for frame in frames]
+            made = self._payloads[key] = [_shared(codec.encode(frame)) for frame in frames]
         return made
 
     def message(self, kind: str, make: Callable[[], bytes]) -> bytes:
@@ -53,3 +58,8 @@ class Broadcast:
         if made is None:
             made = self.messages[kind] = make()
         return made
+
+
+def _shared(data: bytes) -> bytes:
+    """Have each chunk compressed once, whatever its number is; what is sent whole is shared whole."""
+    return data if len(data) <= LONG_BYTES else SharedFrame.of(data, Forms(2 * len(data)))

@@ -13,6 +13,7 @@ import msgspec
 
 from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import SyncPayload
+from midstream.server.sessions.sharing import Forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -43,7 +44,19 @@ class SharedSync(SyncPayload, frozen=True, kw_only=True, dict=True):
     @property
     def size(self) -> int:
         """The bytes that it may come to take, roughly."""
-        return len(self.once("msgpack", lambda: MSGPACK.encode(self))) * (_FORMS + 1) + 4_096
+        return self._length * (_FORMS + 1) + self.forms.max_bytes + 4_096
+
+    @property
+    def forms(self) -> Forms:
+        """What the frames with this sync were compressed to."""
+        own = cast("dict[str, Forms]", self.__dict__)
+        if "forms" not in own:
+            own["forms"] = Forms(2 * self._length)
+        return own["forms"]
+
+    @property
+    def _length(self) -> int:
+        return len(self.once("msgpack", lambda: MSGPACK.encode(self)))
 
     def _made(self) -> dict[Hashable, bytes]:
         own = cast("dict[str, dict[Hashable, bytes]]", self.__dict__)

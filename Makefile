@@ -10,7 +10,7 @@ SESSION ?= demo
 TEST_PROCESSES ?= --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo chat page screenshots test check clients format clean
+.PHONY: help demo chat page screenshots test check clients bench format clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F '|' '{ printf "%-15s %s\n", $$1, $$2 }'
@@ -42,6 +42,9 @@ check: $(TOOLS) ## Check format, lint, types (mypy and pyright) and the directio
 clients: $(PACKAGE) ## Check and test the TypeScript client and the page, where node and npm are there
 	@MIDSTREAM_PYTHON=$(CURDIR)/$(BIN)/python .ci/clients test || [ $$? -eq 3 ]
 
+bench: $(TOOLS) ## Measure everything, beside other servers where Node is there (10 minutes on an idle machine)
+	@$(BIN)/python -m bench.everything
+
 format: $(TOOLS) ## Format the code and repair what ruff can repair
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
@@ -50,6 +53,7 @@ clean: ## Remove .venv, caches, build results and the demo's database
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	rm -f demo.db demo.db-wal demo.db-shm demo.db-journal demo.db.lock
 	rm -rf clients/node_modules clients/typescript/dist clients/web/midstream/web/page clients/web/screenshots
+	rm -rf bench/peers/node_modules bench/.build bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed once, and again when pyproject.toml changed. After moving the clone: make clean.

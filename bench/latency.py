@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"{self.sessions} {'session' if self.sessions == 1 else 'sessions'} × {self.subscribers}"  # noqa: RUF001
+        return f"{self.sessions} {'session' if self.sessions == 1 else 'sessions'} of {self.subscribers}"
 
 
 SHAPES: Final = (Shape(1, 100), Shape(100, 2))
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of one run")
     options = parser.parse_args()
     rows = [row for shape in SHAPES for row in measure(shape, options.runs, options.seconds)]
-    head = ["ms", "sessions × subscribers", "load", "frames/s", "p50", "p99", "p99.9"]  # noqa: RUF001
+    head = ["ms", "sessions of subscribers", "load", "frames/s", "p50", "p99", "p99.9"]
     figures = {
         f"{row.name}; {row.shape}; {row.load}": {
             "rate": row.rate,

@@ -70,8 +70,8 @@ class Parts:
 
         An agent has no need to know, and no way to ask: so this asks behind its API.
         """
-        writer = cast("TurnWriter", self._turn._writer)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
-        await writer._state.published()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        writer = cast("TurnWriter", self._turn._writer)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - see above
+        await writer._state.published()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - see above
 
 
 Order = Callable[[Parts], Awaitable[None]]

@@ -1,4 +1,7 @@
-"""Laws about what can be run in SPEC.md: its examples are real bytes, and its merge law is the code's."""
+"""Laws about what can be run in SPEC.md: its examples are real bytes, and its merge law is the code's.
+
+Long because both are run by the same few functions.
+"""
 
 import ast
 import json

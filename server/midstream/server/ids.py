@@ -14,7 +14,7 @@ _AT_ONCE: Final = 512
 
 
 class Ids(Protocol):
-    """Where ids come from; a simulation passes a seeded source."""
+    """Where ids come from; a simulation passes a seeded source. The database's threads may ask."""
 
     def new(self, kind: str) -> str:
         """Return an id such as ``turn_4f2k6...``, never given before."""

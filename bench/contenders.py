@@ -110,9 +110,11 @@ SOCKET_IO: Final = Contender("Socket.IO", "socket.io", ("node", "bench/peers/soc
 BUN: Final = Contender(
     "Bun publish", "plain", ("bench/peers/node_modules/.bin/bun", "bench/peers/bun_publish.mjs"), "node"
 )
-AIOHTTP: Final = Contender("aiohttp", "plain", (sys.executable, "bench/peers/aiohttp_server.py"), "aiohttp")
+AIOHTTP: Final = Contender(
+    "aiohttp", "plain", (sys.executable, "-m", "bench.peers.aiohttp_server"), "aiohttp"
+)
 WEBSOCKETS: Final = Contender(
-    "websockets broadcast", "plain", (sys.executable, "bench/peers/websockets_server.py")
+    "websockets broadcast", "plain", (sys.executable, "-m", "bench.peers.websockets_server")
 )
 
 

@@ -8,6 +8,7 @@ A peer is a server under test. It prints ``ready URL``, then answers each line w
 - ``pace ROOMS RATE COUNT``: it publishes COUNT frames in each room, RATE a second in all, evenly spread. A
   payload is four letters and the time at which it was published (CLOCK_MONOTONIC in ns, 16 hex digits).
 - ``cpu``: the seconds of CPU that it used so far.
+- ``memory``: the bytes that it has of its own (bench/resident.py); only of peers in Python.
 
 At the end of its input it exits. commands.mjs is the same in JavaScript.
 """
@@ -21,6 +22,8 @@ import time
 from asyncio import StreamReader
 from collections.abc import AsyncIterator, Coroutine
 from typing import NoReturn, Protocol
+
+from bench.resident import resident
 
 
 class Peer(Protocol):
@@ -47,6 +50,8 @@ async def _answer(peer: Peer, words: list[str]) -> object:
     match words[0]:
         case "cpu":
             return time.process_time()
+        case "memory":
+            return resident()
         case "fan":
             await _fan(peer, *numbers)
         case "rooms":

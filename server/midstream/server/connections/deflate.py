@@ -81,17 +81,18 @@ def _rest_once(frame: SharedFrame) -> bytes:
     return stored(frame[:-length]) + rest
 
 
-class _Inflating(PerMessageDeflate):
-    """Inflates what comes, each message by itself; compresses nothing, which is done where it is shared."""
+class Inflating(PerMessageDeflate):
+    """Inflates what comes, each message by itself; compresses nothing, which is done where it is shared.
 
-    def __init__(self, remote_max_window_bits: int) -> None:
-        """Agree on the window of the peer."""
-        super().__init__(
-            remote_no_context_takeover=True,
-            local_no_context_takeover=True,
-            remote_max_window_bits=remote_max_window_bits,
-            local_max_window_bits=_WINDOW_BITS,
-        )
+    What is the same for all stands here and not in each: it is one a connection.
+    """
+
+    remote_no_context_takeover = True
+    remote_max_window_bits = _WINDOW_BITS
+    decode_cont_data = False
+
+    def __init__(self) -> None:  # pyright: ignore[reportMissingSuperCall]  # it would fill the instance
+        """Be ready for a message."""
 
     def encode(self, frame: Frame) -> Frame:
         """Leave what websockets itself sends as it is."""
@@ -117,4 +118,4 @@ class Deflate(ServerPerMessageDeflateFactory):
         answer, agreed = super().process_request_params(params, accepted_extensions)
         if agreed.local_max_window_bits != _WINDOW_BITS:
             raise NegotiationError("compressed messages need a window of 15 bits")
-        return answer, _Inflating(agreed.remote_max_window_bits)
+        return answer, Inflating()

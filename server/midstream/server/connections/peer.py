@@ -87,6 +87,7 @@ class Peer:
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
         deflates = bool(websocket.protocol.extensions)
+        websocket.forget_handshake()
         outbox = Outbox(
             codec,
             seal=deflating_sealer(codec) if deflates else sealer(codec),

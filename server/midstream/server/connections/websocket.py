@@ -97,7 +97,9 @@ class WebSocket(ServerConnection):
     @property
     def is_clear(self) -> bool:
         """Whether messages may be written past the transport: nothing stands before the kernel."""
-        return self.descriptor >= 0 and self.protocol.state is State.OPEN and not self.buffered
+        # one that closes has dropped what stood before it
+        is_open = self.protocol.state is State.OPEN and not self.transport.is_closing()
+        return self.descriptor >= 0 and is_open and not self.buffered
 
     @property
     def buffered(self) -> int:
@@ -108,6 +110,12 @@ class WebSocket(ServerConnection):
     def moved(self) -> int:
         """Bytes of our messages that the kernel has taken."""
         return self._written - self.buffered
+
+    def forget_handshake(self) -> None:
+        """Let go of the headers of both sides, which take 5 KiB and which nobody reads any more."""
+        self.response = None
+        if self.request is not None:
+            self.request.headers.clear()
 
     def write(self, messages: list[bytes]) -> None:
         """Write complete WebSocket messages in one go; the caller has looked at :attr:`writable`."""
@@ -129,8 +137,20 @@ class WebSocket(ServerConnection):
             self.send_data()
         self.transport.abort()
 
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close, and wait until the transport is gone.
+
+        Where it goes already, websockets would abort it once it is gone, at which asyncio's fails if it had
+        closed by itself behind what it still wrote.
+        """
+        if self.protocol.state is State.OPEN:
+            await super().close(code, reason)
+        else:
+            self._cut_after(CLOSE_SECONDS)
+            await asyncio.shield(self.connection_lost_waiter)
+
     def _cut_after(self, seconds: float) -> None:
-        if self._cut_at is None:
+        if self._cut_at is None and not self.connection_lost_waiter.done():
             self._cut_at = self.loop.call_later(seconds, self.transport.abort)
 
     # asyncio.Protocol

@@ -1,8 +1,8 @@
 """All benches, one after the other: ``python -m bench.everything`` (``make bench``).
 
-Each runs as a process of its own, adds its line of JSON to ``bench/results``, and prints its tables; all that they
-print is in ``bench/results/RESULTS.md`` at the end, with the goals that were missed. Nothing else should run on
-the machine meanwhile. It takes up to ten minutes.
+Each runs as a process of its own, adds its line of JSON to ``bench/results``, and prints its tables; all that
+they print is in ``bench/results/RESULTS.md`` at the end, with the goals that were missed. Nothing else should
+run on the machine meanwhile. It takes up to ten minutes.
 """
 
 from __future__ import annotations

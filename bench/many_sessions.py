@@ -3,8 +3,8 @@
 ``python -m bench.many_sessions`` lets 1,000 sessions (rooms of Socket.IO, maps of sockets elsewhere) publish
 small frames as fast as their server lets them, each to 2 subscribers on connections of their own, and counts
 mutations and deliveries in a second. In midstream each session has an agent of its own, which says a token in
-each turn of the event loop, and each frame is a version: once with nothing joined, and once as servers are set
-up, which joins tokens under load. About a minute.
+each turn of the event loop, and each frame is a version: once with nothing joined, and once as servers are
+set up, which joins tokens under load. About a minute.
 """
 
 from __future__ import annotations

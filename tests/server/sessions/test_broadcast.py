@@ -41,13 +41,13 @@ def test_a_frame_is_encoded_once_for_each_codec_and_view() -> None:
 def test_what_is_made_of_it_is_made_once() -> None:
     """The WebSocket messages of a kind of reader: also where there are none, which is an empty one."""
     change = Broadcast(CURSOR, FULL)
-    made: list[str] = []
+    made: list[Broadcast] = []
 
-    def make() -> bytes:
-        made.append("made")
+    def make(broadcast: Broadcast) -> bytes:
+        made.append(broadcast)
         return b""
 
     assert [change.message("kind", make) for _ in range(3)] == [b""] * 3
-    assert made == ["made"]
-    assert change.message("other", lambda: b"other") == b"other"
-    assert change.messages == {"kind": b"", "other": b"other"}
+    assert made == [change]
+    assert change.message("other", lambda _: b"other") == b"other"
+    assert change.message("kind", lambda _: b"again") == b""

@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from midstream.server.sessions.audience import Audience
+from midstream.server.sessions.audience import Audience, Reader
 
 if TYPE_CHECKING:
     from midstream.protocol.calls import Cursor
-    from midstream.server.connections.subscription import Subscription
     from midstream.server.sessions.broadcast import Broadcast
-    from midstream.server.sessions.commands import Subscriber
 
 write: Callable[[int, bytes], int] = os.write
 """Writes to a descriptor, and returns how many bytes the kernel took."""
+
+
+class Rider(Reader, Protocol):
+    """A subscription, as its audience sees it."""
+
+    def join(self, express: Express) -> None:
+        """Learn in which audience it is."""
+        ...
+
+    def message_of(self, broadcast: Broadcast) -> bytes:
+        """Return what all of its kind are sent; empty where each connection numbers its own chunks."""
+        ...
+
+    def slow_down(self, cursor: Cursor | None = None, rest: bytes = b"") -> None:
+        """Be clear no more, standing at ``cursor``; ``rest`` of what was written is left."""
+        ...
 
 
 class Express(Audience):
@@ -34,19 +47,19 @@ class Express(Audience):
         super().__init__()
         self.cursor: Cursor | None = None
         self._kind = kind
-        self._clear: dict[int, Subscription] = {}
+        self._clear: dict[int, Rider] = {}
 
-    def add(self, subscriber: Subscriber) -> None:
+    def add(self, reader: Reader) -> None:
         """Take a subscription in; it is not clear."""
-        super().add(subscriber)
-        cast("Subscription", subscriber).join(self)
+        super().add(reader)
+        cast("Rider", reader).join(self)
 
-    def discard(self, subscriber: Subscriber) -> None:
+    def discard(self, reader: Reader) -> None:
         """Let a subscription go."""
-        cast("Subscription", subscriber).slow_down()
-        super().discard(subscriber)
+        cast("Rider", reader).slow_down()
+        super().discard(reader)
 
-    def expedite(self, descriptor: int, subscription: Subscription, cursor: Cursor) -> None:
+    def expedite(self, descriptor: int, subscription: Rider, cursor: Cursor) -> None:
         """Note that a subscription is clear, and stands at ``cursor``, which is the session's."""
         self.members.pop(subscription, None)
         self._clear[descriptor] = subscription
@@ -61,12 +74,12 @@ class Express(Audience):
         others = tuple(self.members)
         if self._clear:
             self._publish_to_clear(broadcast)
-        for subscriber in others:
-            subscriber.publish(broadcast)
+        for reader in others:
+            reader.publish(broadcast)
 
     def _publish_to_clear(self, broadcast: Broadcast) -> None:
         someone = next(iter(self._clear.values()))
-        message = broadcast.message(self._kind, partial(someone.message_of, broadcast))
+        message = broadcast.message(self._kind, someone.message_of)
         # as chunks it goes to nobody at once: each connection numbers its own
         stuck = self._write(message) if message else [(descriptor, 0) for descriptor in self._clear]
         stood, self.cursor = self.cursor, broadcast.cursor

@@ -6,8 +6,8 @@ broadcasts into the outbox while that has room, and owes a sync from where it st
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from midstream.protocol.calls import Cursor
@@ -94,7 +94,7 @@ class Subscription:
         self._channel = 0
         self._cursor: Cursor | None = None
         self._marked: Cursor | None = None
-        self.kind = f"{outbox.kind} {include_internal}"
+        self.kind = sys.intern(f"{outbox.kind} {include_internal}")
         """Those of one kind are sent the same bytes."""
         self._express: Express | None = None
         self._descriptor = -1
@@ -206,7 +206,7 @@ class Subscription:
     def _enter(self, broadcast: Broadcast) -> bool:
         """Put a broadcast into the outbox, if there is room for all of it."""
         outbox = self._outbox
-        message = broadcast.message(self.kind, partial(self.message_of, broadcast))
+        message = broadcast.message(self.kind, self.message_of)
         if message:
             if outbox.admits(len(message)):
                 outbox.put_sealed(self.session_id, message)

@@ -23,7 +23,7 @@ class Broadcast:
     ``cursor`` is where a reader stands after it (SPEC 2).
     """
 
-    __slots__ = ("_full", "_payloads", "_visible", "cursor", "messages")
+    __slots__ = ("_full", "_messages", "_payloads", "_visible", "cursor")
 
     def __init__(
         self,
@@ -33,11 +33,10 @@ class Broadcast:
     ) -> None:
         """Hold the frames of the full view, and of the visible view where the two differ."""
         self.cursor = cursor
-        self.messages: dict[str, bytes] = {}
-        """What :meth:`message` made, by its kind: for a reader of a kind that was there already."""
         self._full = full
         self._visible = full if visible is None else visible
-        self._payloads: dict[tuple[str, int], list[bytes]] = {}
+        self._payloads: list[tuple[Codec, Sequence[SessionFrame], list[bytes]]] = []
+        self._messages: list[tuple[str, bytes]] = []
 
     def frames(self, *, include_internal: bool) -> Sequence[SessionFrame]:
         """Return the frames that this view shows."""
@@ -46,18 +45,21 @@ class Broadcast:
     def payloads(self, codec: Codec, *, include_internal: bool) -> list[bytes]:
         """Return the encoded frames; encoded at the first call for a codec and a view."""
         frames = self.frames(include_internal=include_internal)
-        key = codec.name, id(frames)
-        made = self._payloads.get(key)
-        if made is None:
-            made = self._payloads[key] = [_shared(codec.encode(frame)) for frame in frames]
-        return made
+        for known, shown, made in self._payloads:
+            if known is codec and shown is frames:
+                return made
+        encoded = [_shared(codec.encode(frame)) for frame in frames]
+        self._payloads.append((codec, frames, encoded))
+        return encoded
 
-    def message(self, kind: str, make: Callable[[], bytes]) -> bytes:
-        """Return what ``make`` returned the first time for readers of this kind: what is sent to them."""
-        made = self.messages.get(kind)
-        if made is None:
-            made = self.messages[kind] = make()
-        return made
+    def message(self, kind: str, make: Callable[[Broadcast], bytes]) -> bytes:
+        """Return what ``make`` made of it the first time for readers of this kind: what is sent to them."""
+        for known, made in self._messages:
+            if known == kind:
+                return made
+        message = make(self)
+        self._messages.append((kind, message))
+        return message
 
 
 def _shared(data: bytes) -> bytes:

@@ -1,10 +1,14 @@
-"""Messages are framed as RFC 6455 says."""
+"""Messages are framed as RFC 6455 says, and a WebSocket ends cleanly with whatever still waits in it."""
+
+import asyncio
 
 import pytest
 from websockets.frames import Frame, Opcode
 
 from midstream.protocol.codec import JSON, MSGPACK, Codec
-from midstream.server.connections.websocket import sealer
+from midstream.server.connections.websocket import WebSocket, sealer
+from tests.server.connections.registry import Notes
+from tests.server.connections.serving import Client, client_of, serving
 
 
 @pytest.mark.parametrize("codec", [MSGPACK, JSON], ids=["msgpack", "json"])
@@ -14,3 +18,55 @@ def test_a_sealed_message_is_the_frame_that_websockets_makes(codec: Codec, lengt
     opcode = Opcode.BINARY if codec.binary else Opcode.TEXT
     payload = b"x" * length
     assert sealer(codec)(payload) == Frame(opcode, payload).serialize(mask=False)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[WebSocket]:
+    """Return a list to which the server's ends of the connections come."""
+    websockets = list[WebSocket]()
+    connection_made = WebSocket.connection_made
+
+    def note(websocket: WebSocket, transport: asyncio.BaseTransport) -> None:
+        websockets.append(websocket)
+        connection_made(websocket, transport)
+
+    monkeypatch.setattr(WebSocket, "connection_made", note)
+    return websockets
+
+
+async def stuff(websocket: WebSocket, client: Client, registry: Notes) -> None:
+    """Publish to a subscriber that does not read until something waits in front of the kernel."""
+    await client.send("call", 1, "subscribe", {"session_id": "s1"})
+    await client.receive_tag("result")
+    client.websocket.transport.pause_reading()
+    registry.publish("s1", "x" * 5_000_000)
+    while not websocket.buffered:  # noqa: ASYNC110 - nobody is told
+        await asyncio.sleep(0)
+
+
+async def test_nothing_is_written_past_a_transport_that_was_cut(opened: list[WebSocket]) -> None:
+    """What waited in it is dropped: a message behind that would stand in the middle of another one."""
+    registry = Notes(at_once=True)
+    async with serving(registry) as listener, client_of(listener) as client:
+        (websocket,) = opened
+        await stuff(websocket, client, registry)
+        websocket.transport.abort()
+        assert not websocket.is_clear
+        client.websocket.transport.resume_reading()
+
+
+async def test_a_client_that_has_said_all_may_read_on_and_then_ends_without_an_error(
+    opened: list[WebSocket], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its transport closes by itself when it is empty, and nothing is left to cut."""
+    registry = Notes(at_once=True)
+    async with serving(registry) as listener, client_of(listener) as client:
+        (websocket,) = opened
+        await stuff(websocket, client, registry)
+        client.websocket.transport.write_eof()
+        while not websocket.transport.is_closing():  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0)
+        client.websocket.transport.resume_reading()
+        await client.closed()
+        await registry.until_left(1)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -1,9 +1,10 @@
 """Taking a WebSocket stream apart, so that a test can remove exactly one frame from it.
 
-Frames that were joined in one write, or cut over several, are found all the same. Payloads are readable only
-without compression (`compression=None`), because an extension would have changed them.
+Frames that were joined in one write, or cut over several, are found all the same. Payloads are as they were
+sent; `content` inflates one that was compressed, which here is always one frame and refers to no other.
 """
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +13,10 @@ from tests.link import Direction
 HEAD_END = b"\r\n\r\n"
 EXTENDED_16 = 126
 EXTENDED_64 = 127
+
+
+FLUSHED = b"\x00\x00\xff\xff"
+"""What a compressed message leaves out at its end (RFC 7692, 7.2.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,22 @@ class WireFrame:
     final: bool
     payload: bytes
     raw: bytes
+
+
+def is_compressed(frame: WireFrame) -> bool:
+    """Say whether RSV1 is set (RFC 7692, 6)."""
+    return bool(frame.raw[0] & 0x40)
+
+
+def content(frame: WireFrame) -> bytes:
+    """Return the payload as it was before it was compressed, if it was."""
+    if not is_compressed(frame):
+        return frame.payload
+    inflater = zlib.decompressobj(-15)
+    whole = inflater.decompress(frame.payload + FLUSHED)
+    assert not inflater.unconsumed_tail
+    assert not inflater.unused_data
+    return whole
 
 
 class FrameSplitter:

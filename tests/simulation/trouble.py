@@ -8,7 +8,7 @@ from random import Random
 from tests.link import Direction, Link, Shape
 from tests.simulation.backend import HOST_NAME, PORT
 from tests.simulation.diary import Diary
-from tests.simulation.frames import DropFrames, WireFrame
+from tests.simulation.frames import DropFrames, WireFrame, content
 from tests.simulation.host import Host
 from tests.simulation.simloop import SimLoop
 
@@ -123,14 +123,14 @@ class Loss:
         tag = _tag(frame)
         if tag in {b"d", b"change", b"skip"} or (tag == b"sync" and self.syncs_too):
             self.wanted = False
-            self._tell(frame.payload[:60])
+            self._tell(content(frame)[:60])
             return True
         return False
 
 
 def _tag(frame: WireFrame) -> bytes:
     """Return the tag of a frame in either encoding, if it is short enough for an ordinary one."""
-    payload = frame.payload
+    payload = content(frame)
     if frame.opcode == TEXT:
         return payload[2 : payload.find(b'"', 2)]
     return payload[2 : 2 + (payload[1] & 0x1F)] if payload[1] & 0xE0 == 0xA0 else b""

@@ -22,8 +22,8 @@ from midstream.server.sessions.shelf import SharedSync
 from tests.server.connections.readers import CHANNEL, Frame, joined, nothing, plain
 from tests.server.connections.registry import Notes
 from tests.server.connections.serving import Client, client_of, serving
-from tests.server.connections.wire import content, is_compressed, wire_to
-from tests.simulation.frames import FrameSplitter, WireFrame
+from tests.server.connections.wire import wire_to
+from tests.simulation.frames import FrameSplitter, WireFrame, content, is_compressed
 
 CODECS = pytest.mark.parametrize("codec", [MSGPACK, JSON], ids=["msgpack", "json"])
 WITHOUT_CONTEXT = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"

@@ -13,35 +13,15 @@ from websockets.frames import Opcode
 from midstream.protocol.codec import MSGPACK
 from midstream.server.connections.listener import Listener
 from tests.server.connections.readers import Frame
-from tests.simulation.frames import FrameSplitter, WireFrame
+from tests.simulation.frames import FLUSHED, FrameSplitter, WireFrame, content
 
 OFFER = "permessage-deflate; client_max_window_bits"
-_FLUSHED = b"\x00\x00\xff\xff"
 
 
 def deflate(data: bytes) -> bytes:
     """Compress a message as RFC 7692, 7.2.1 says."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return (compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)).removesuffix(_FLUSHED)
-
-
-def inflate(data: bytes) -> bytes:
-    """Undo it, knowing no message but this one."""
-    inflater = zlib.decompressobj(-15)
-    whole = inflater.decompress(data + _FLUSHED)
-    assert not inflater.unconsumed_tail
-    assert not inflater.unused_data
-    return whole
-
-
-def is_compressed(frame: WireFrame) -> bool:
-    """Say whether RSV1 is set."""
-    return bool(frame.raw[0] & 0x40)
-
-
-def content(frame: WireFrame) -> bytes:
-    """Return the payload as it was before it was compressed, if it was."""
-    return inflate(frame.payload) if is_compressed(frame) else frame.payload
+    return (compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)).removesuffix(FLUSHED)
 
 
 def masked(

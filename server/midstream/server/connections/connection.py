@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 SUBJECT: Final = "local"
 """Whoever reaches the loopback; tokens will say more."""
 SCOPES: Final = ("read", "write", "internal", "agent")
+_SCOPES: Final = frozenset(SCOPES)
 
 
 class _Phase(Enum):
@@ -84,6 +85,12 @@ class Connection:
     Times are seconds of a clock that never goes back; ``wall_ms`` is ms since the epoch.
     """
 
+    __slots__ = (
+        "_bucket", "_chunks", "_drained", "_draining", "_entered", "_heartbeat", "_hello_by", "_limits",
+        "_nonce", "_pending", "_phase", "_settings", "_subjects",
+        "caller", "codec", "outbox", "subscriptions", "watching", "worker",
+    )  # fmt: skip
+
     def __init__(
         self, connection_id: str, outbox: Outbox, settings: Settings, subjects: Subjects, *, now: float
     ) -> None:
@@ -91,7 +98,7 @@ class Connection:
         limits = settings.limits
         self.outbox = outbox
         self.codec = outbox.codec
-        self.caller = Caller(subject=SUBJECT, connection_id=connection_id, scopes=frozenset(SCOPES))
+        self.caller = Caller(subject=SUBJECT, connection_id=connection_id, scopes=_SCOPES)
         self.subscriptions = Subscriptions(
             outbox, limit=limits.subscriptions, sync_seconds=settings.sync_seconds
         )
@@ -108,16 +115,22 @@ class Connection:
         self._drained = True
         self._pending: dict[int, _Pending] = {}
         self._bucket = Bucket(limits.calls_per_second, now)
-        self._chunks = ChunkAssembler(limits.frame_bytes, self.codec)
-        self._frame_bytes = "frame_bytes", limits.frame_bytes
+        self._chunks: ChunkAssembler | None = None
         self.worker: Worker | None = None
         """What the connection is to agents, once it has registered."""
 
     def register(self, worker: Worker) -> None:
         """Become a worker, or another one; workers may send longer frames."""
         self.worker = worker
-        self._frame_bytes = "agent_frame_bytes", self._limits.agent_frame_bytes
-        self._chunks.allow(*self._frame_bytes)
+        if self._chunks is not None:
+            self._chunks.allow(*self._frame_bytes)
+
+    @property
+    def _frame_bytes(self) -> tuple[str, int]:
+        """The limit of what comes in, and its name."""
+        if self.worker is None:
+            return "frame_bytes", self._limits.frame_bytes
+        return "agent_frame_bytes", self._limits.agent_frame_bytes
 
     @property
     def is_open(self) -> bool:
@@ -171,7 +184,7 @@ class Connection:
             raise LimitExceeded(name, most, len(data))
         frame = self.codec.decode_client_frame(data)
         if isinstance(frame, Chunk):
-            whole = self._chunks.feed(frame)
+            whole = self._assembler().feed(frame)
             if whole is None:
                 return []
             data = whole
@@ -189,6 +202,12 @@ class Connection:
         if isinstance(frame, Ping):
             self.outbox.put_control(Pong(frame.nonce, wall_ms))
         return self._unless_flooded()
+
+    def _assembler(self) -> ChunkAssembler:
+        if self._chunks is None:
+            self._chunks = ChunkAssembler(self._limits.frame_bytes, self.codec)
+            self._chunks.allow(*self._frame_bytes)
+        return self._chunks
 
     def _on_call(self, call: Call, now: float) -> list[Effect]:
         limits = self._limits

@@ -16,6 +16,10 @@ class Heartbeat:
     *Stall*: while bytes wait to be sent, one of them has to move in a heartbeat.
     """
 
+    __slots__ = (
+        "_asked_at", "_beat_at", "_heard_at", "_moved", "_moved_at", "_sampled_at", "_waiting", "seconds",
+    )  # fmt: skip
+
     def __init__(self, seconds: float, now: float) -> None:
         """Begin, with something heard just now and nothing waiting."""
         self.seconds = seconds

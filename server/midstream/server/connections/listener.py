@@ -142,17 +142,17 @@ class Listener:
 
     async def _handle(self, websocket: ServerConnection) -> None:
         connection_id = self._ids.new("connection")
-        with structlog.contextvars.bound_contextvars(connection_id=connection_id):
-            peer = Peer(cast("WebSocket", websocket), connection_id, self._office)
-            self._peers[peer] = None
-            if self.draining:
-                peer.go_away("draining", FIRST_RETURN_MS)
-            _log.info("connection opened")
-            try:
-                await peer.serve()
-            finally:
-                del self._peers[peer]
-                self._changed.set()
+        structlog.contextvars.bind_contextvars(connection_id=connection_id)  # of this task, which is its own
+        peer = Peer(cast("WebSocket", websocket), connection_id, self._office)
+        self._peers[peer] = None
+        if self.draining:
+            peer.go_away("draining", FIRST_RETURN_MS)
+        _log.info("connection opened")
+        try:
+            await peer.serve()
+        finally:
+            del self._peers[peer]
+            self._changed.set()
 
     def _health(self) -> Health:
         return Health("draining" if self.draining else "ok", len(self._peers))

@@ -6,6 +6,7 @@ is held once, as it was encoded, and cut into ``chunk`` frames only as they are 
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -74,7 +75,14 @@ class Outbox:
     frame is admitted while ``size`` is not above the mark. So that the one longest frame does not
     hold up other sessions, short frames are also admitted while all but that one are not above
     the mark. What respects :meth:`admits` is therefore never more than mark, longest frame and one chunk.
+
+    Most are empty most of the time, and so they hold nothing then that would be made for what waits.
     """
+
+    __slots__ = (
+        "_awake", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill", "_wake",
+        "chunk_bytes", "codec", "express", "kind", "mark_bytes", "seal", "size",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,7 +104,7 @@ class Outbox:
         """
         self.codec = codec
         self.seal = seal
-        self.kind = f"{codec.name} {chunk_bytes}{' deflate' if deflates else ''}"
+        self.kind = sys.intern(f"{codec.name} {chunk_bytes}{' deflate' if deflates else ''}")
         """Outboxes of one kind take the same messages: what goes to many is made once for each kind."""
         self.chunk_bytes = chunk_bytes
         self.mark_bytes = mark_bytes
@@ -106,11 +114,10 @@ class Outbox:
         self._wake = wake
         self._spill = spill
         self._awake = False
-        self._control: deque[bytes] = deque()
+        self._control: deque[bytes] | None = None
         self._control_size = 0
-        self._lanes: dict[Hashable, _Lane] = {}
-        self._ready: deque[_Lane] = deque()
-        self._long: set[_Long] = set()
+        self._lanes: dict[Hashable, _Lane] = {}  # in the order of their turns
+        self._long: dict[_Long, None] = {}
         self._longest = 0
         self._n = 0
 
@@ -135,6 +142,8 @@ class Outbox:
     def put_control(self, frame: object) -> None:
         """Encode a frame that belongs to no session, and let it pass before all that do."""
         message = self.seal(self.codec.encode(frame))
+        if self._control is None:
+            self._control = deque()
         self._control.append(message)
         self._control_size += len(message)
         self.size += len(message)
@@ -146,7 +155,7 @@ class Outbox:
             self.put_sealed(lane, self.seal(payload))
             return
         frame = _Long(payload)
-        self._long.add(frame)
+        self._long[frame] = None
         self._longest = max(self._longest, frame.size)
         self._append(lane, frame, frame.size)
 
@@ -172,12 +181,13 @@ class Outbox:
         taken: list[bytes] = []
         self._awake = False
         while max_bytes > 0:
-            if self._control:
+            if self._control is not None:
                 message = self._control.popleft()
+                self._control = self._control or None
                 length = len(message)
                 self._control_size -= length
                 self.size -= length
-            elif self._ready:
+            elif self._lanes:
                 message, length = self._take_in_turn()
             else:
                 break
@@ -187,7 +197,7 @@ class Outbox:
 
     def _take_in_turn(self) -> tuple[bytes, int]:
         """Return a message and the length that it counts with."""
-        lane = self._ready[0]
+        lane = next(iter(self._lanes.values()))
         frame = lane.frames[0]
         if isinstance(frame, bytes):
             lane.frames.popleft()
@@ -203,11 +213,10 @@ class Outbox:
                 self._forget(frame)
         lane.turn += length
         if not lane.frames:
-            self._ready.popleft()
             del self._lanes[lane.key]
         elif lane.turn >= self.chunk_bytes:
             lane.turn = 0
-            self._ready.rotate(-1)
+            self._lanes[lane.key] = self._lanes.pop(lane.key)  # behind the others
         return message, length
 
     def _cut(self, payload: bytes) -> Iterator[bytes]:
@@ -220,14 +229,13 @@ class Outbox:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane(key)
-            self._ready.append(lane)
         lane.frames.append(frame)
         self.size += size
         self._rouse()
 
     def _forget(self, frame: _Long) -> None:
         self.size -= frame.size
-        self._long.remove(frame)
+        del self._long[frame]
         self._longest = max((other.size for other in self._long), default=0)
 
     def _rouse(self) -> None:

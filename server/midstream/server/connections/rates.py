@@ -8,6 +8,8 @@ from midstream.protocol.errors import Overloaded
 class Bucket:
     """A token bucket: so many a second, and as many at once."""
 
+    __slots__ = ("_at", "_per_second", "_tokens")
+
     def __init__(self, per_second: int, now: float) -> None:
         """Begin full."""
         self._per_second = per_second

@@ -30,6 +30,8 @@ class Subscriptions:
     not empty then, as one that fell behind at that moment.
     """
 
+    __slots__ = ("_asked", "_by_session", "_limit", "_outbox", "_owed", "_paced", "_sync_seconds")
+
     def __init__(self, outbox: Outbox, *, limit: int, sync_seconds: float) -> None:
         """Hold at most ``limit`` subscriptions, none of which should owe a sync for ``sync_seconds``."""
         self._outbox = outbox
@@ -39,7 +41,7 @@ class Subscriptions:
         self._owed: dict[
             Subscription, float
         ] = {}  # since when, oldest first; NaN until the next look at a clock
-        self._asked: set[Subscription] = set()
+        self._asked: dict[Subscription, None] = {}
         self._paced: dict[Subscription, float] = {}  # when the next sync is due
 
     def __len__(self) -> int:
@@ -122,7 +124,7 @@ class Subscriptions:
             elif subscription in self._asked:
                 continue
             elif len(self._asked) < ASKED_AT_ONCE:
-                self._asked.add(subscription)
+                self._asked[subscription] = None
             else:
                 continue
             asked.append(subscription)
@@ -146,11 +148,11 @@ class Subscriptions:
     def caught_up(self, subscription: Subscription) -> None:
         """Note that it is owed no more."""
         self._owed.pop(subscription, None)
-        self._asked.discard(subscription)
+        self._asked.pop(subscription, None)
 
     def missed(self, subscription: Subscription) -> None:
         """Note that it has to be asked for again."""
-        self._asked.discard(subscription)
+        self._asked.pop(subscription, None)
 
     def closed(self, subscription: Subscription) -> None:
         """Forget a subscription that the session ended."""
@@ -160,7 +162,7 @@ class Subscriptions:
 
     def _forget(self, subscription: Subscription) -> None:
         self._owed.pop(subscription, None)
-        self._asked.discard(subscription)
+        self._asked.pop(subscription, None)
         self._paced.pop(subscription, None)
 
     def _stamp(self, now: float) -> None:

@@ -67,6 +67,8 @@ class Watcher:
 class Watching:
     """The watch of a connection, and those that are asked for: the last one answered replaces the others."""
 
+    __slots__ = ("_caller", "_current", "_outbox", "_starting")
+
     def __init__(self, outbox: Outbox, caller: Caller) -> None:
         """Begin without one."""
         self._outbox = outbox

@@ -75,6 +75,11 @@ class Peer:
     There is no task but the reader, and nothing waits for the peer.
     """
 
+    __slots__ = (
+        "_connection", "_context", "_flush_planned", "_loop", "_office", "_outbox", "_timer", "_timer_at",
+        "_websocket",
+    )  # fmt: skip
+
     def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
         """Take over an open WebSocket."""
         self._websocket = websocket

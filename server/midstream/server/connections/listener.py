@@ -137,8 +137,11 @@ class Listener:
     def _connect(self, protocol: ServerProtocol, server: Server, **options: Any) -> WebSocket:  # noqa: ANN401 - passed on
         websocket = WebSocket(protocol, server, **options)
         self._sockets[websocket] = None
-        websocket.on_lost = lambda: self._sockets.pop(websocket, None)
+        websocket.on_lost = self._lost
         return websocket
+
+    def _lost(self, websocket: WebSocket) -> None:
+        self._sockets.pop(websocket, None)
 
     async def _handle(self, websocket: ServerConnection) -> None:
         connection_id = self._ids.new("connection")

@@ -12,13 +12,16 @@ import socket
 from collections.abc import Callable
 from functools import cache
 from struct import pack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Opcode
 from websockets.protocol import State
 
 if TYPE_CHECKING:
+    from websockets.asyncio.server import Server
+    from websockets.server import ServerProtocol
+
     from midstream.protocol.codec import Codec
 
 WRITE_BUFFER_BYTES: Final = 128 * 1024
@@ -76,18 +79,27 @@ class WebSocket(ServerConnection):
     ``on_writable`` when the transport wants more again, ``on_lost`` when it is gone.
     """
 
-    on_bytes: Callable[[], None] | None = None
-    on_blocked: Callable[[], None] | None = None
-    on_writable: Callable[[], None] | None = None
-    on_lost: Callable[[], object] | None = None
-    answer_bytes = 0
-    """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
-    _written = 0
-    descriptor = -1
-    """What may be written to past the transport while :attr:`is_clear`."""
-    _cut_at: asyncio.TimerHandle | None = None
-    _unparsed = b""
-    """What came while reading goes on in slices."""
+    # in a dictionary, with all that websockets has there, they would take 1.4 KiB
+    __slots__ = (
+        "_cut_at", "_unparsed", "_written",
+        "answer_bytes", "descriptor", "on_blocked", "on_bytes", "on_lost", "on_writable",
+    )  # fmt: skip
+
+    def __init__(self, protocol: ServerProtocol, server: Server, **options: Any) -> None:  # noqa: ANN401 - passed on
+        """Make one that tells nobody anything yet."""
+        super().__init__(protocol, server, **options)
+        self.on_bytes: Callable[[], None] | None = None
+        self.on_blocked: Callable[[], None] | None = None
+        self.on_writable: Callable[[], None] | None = None
+        self.on_lost: Callable[[WebSocket], object] | None = None
+        self.answer_bytes = 0
+        """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
+        self.descriptor = -1
+        """What may be written to past the transport while :attr:`is_clear`."""
+        self._written = 0
+        self._cut_at: asyncio.TimerHandle | None = None
+        self._unparsed = b""
+        """What came while reading goes on in slices."""
 
     @property
     def writable(self) -> bool:
@@ -229,7 +241,7 @@ class WebSocket(ServerConnection):
             self._cut_at.cancel()
         super().connection_lost(exc)
         if self.on_lost is not None:
-            self.on_lost()
+            self.on_lost(self)
 
 
 def _cut(reason: str) -> str:

@@ -31,6 +31,8 @@ class _Wait(NamedTuple):
 class Expiries:
     """The pending interactions of one loaded session that have a time."""
 
+    __slots__ = ("_version", "_waits")
+
     def __init__(self) -> None:
         """Know of none."""
         self._version = -1

@@ -111,13 +111,15 @@ _Record: TypeAlias = _Text | _Changed
 class History:
     """The changes in (:attr:`floor`, now] of the current epoch, bounded in bytes."""
 
+    __slots__ = ("_bytes", "_max_bytes", "_records", "_run_bytes", "floor")
+
     def __init__(self, *, floor: int, max_bytes: int) -> None:
         """Start empty: a reader at ``floor`` has missed nothing."""
         self.floor = floor
         self._max_bytes = max_bytes
         self._run_bytes = min(_RUN_BYTES, max_bytes // 8)
         self._bytes = 0
-        self._records: deque[_Record] = deque()
+        self._records: deque[_Record] | None = None  # an empty one would take 600 bytes
 
     def covers(self, version: int) -> bool:
         """Say whether everything above ``version`` is held."""
@@ -126,7 +128,7 @@ class History:
     def restart(self, floor: int) -> None:
         """Forget everything: an epoch begins."""
         self.floor = floor
-        self._records.clear()
+        self._records = None
         self._bytes = 0
 
     def add_delta(self, head: Message, part_count: int, part_sequence: int, text: str, size: int) -> None:
@@ -173,22 +175,23 @@ class History:
 
     def _missed(self, since: int) -> list[_Record]:
         missed: list[_Record] = []
-        for record in reversed(self._records):
+        for record in reversed(self._records or ()):
             if record.version <= since:
                 break
             missed.append(record)
         return missed[::-1]
 
     def _add(self, record: _Record) -> None:
-        last = self._records[-1] if self._records else None
-        if isinstance(last, _Text):
+        if self._records is None:
+            self._records = deque()
+        elif self._records and isinstance(last := self._records[-1], _Text):
             last.settle()
         self._records.append(record)
         self._bytes += record.size
         self._forget()
 
     def _forget(self) -> None:
-        while self._bytes > self._max_bytes:
+        while self._records and self._bytes > self._max_bytes:
             oldest = self._records.popleft()
             self._bytes -= oldest.size
             self.floor = oldest.version

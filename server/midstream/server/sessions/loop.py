@@ -65,6 +65,11 @@ class SessionLoop:
     All methods but :meth:`run` are plain functions for the event loop's thread; none of them blocks.
     """
 
+    __slots__ = (
+        "_current", "_ended", "_is_woken", "_leaving", "_mailbox", "_services", "_sleep_ends", "_state",
+        "_used_at", "channel", "failure", "has_work", "session_id",
+    )  # fmt: skip
+
     def __init__(self, session_id: str, *, channel: int, services: Services) -> None:
         """Prepare a loop; it loads when it runs. Commands may be posted at once."""
         self.session_id = session_id
@@ -74,11 +79,12 @@ class SessionLoop:
         self.has_work = False
         """Whether the session had a running turn or queued input when the loop ended."""
         self._services = services
-        self._mailbox: deque[Command | _Work] = deque()
-        self._wake = asyncio.Event()
+        self._mailbox: deque[Command | _Work] | None = None  # an empty one would take 600 bytes
+        self._is_woken = False
+        self._sleep_ends: asyncio.Future[None] | None = None
         self._state: LoadedState | None = None
         self._current: Command | _Work | None = None
-        self._leaving: set[Subscriber] = set()
+        self._leaving: dict[Subscriber, None] = {}
         self._used_at = services.clock.now()
         self._ended = False
 
@@ -104,7 +110,7 @@ class SessionLoop:
         """
         if self._ended:
             raise Unavailable("The session is being reloaded. Send the call again.")
-        if len(self._mailbox) >= self._services.settings.mailbox:
+        if self._mailbox is not None and len(self._mailbox) >= self._services.settings.mailbox:
             raise Overloaded("The session has too many calls waiting. Send the call again in a moment.")
         self._put(command)
 
@@ -132,17 +138,19 @@ class SessionLoop:
         if self._state is not None:
             self._state.stream.remove(subscriber)
         if any(_is_subscribe(item, subscriber) for item in self._waiting()):
-            self._leaving.add(subscriber)
-        self._wake.set()
+            self._leaving[subscriber] = None
+        self.nudge()
 
     def nudge(self) -> None:
         """Wake the loop: something is due."""
-        self._wake.set()
+        self._is_woken = True
+        if self._sleep_ends is not None and not self._sleep_ends.done():
+            self._sleep_ends.set_result(None)
 
     def has_left(self, subscriber: Subscriber) -> bool:
         """Say, once, whether a subscriber left before its ``subscribe`` was done."""
         left = subscriber in self._leaving
-        self._leaving.discard(subscriber)
+        self._leaving.pop(subscriber, None)
         return left
 
     # The task
@@ -171,11 +179,11 @@ class SessionLoop:
 
     async def _serve(self, state: LoadedState) -> None:
         while not state.closed:
-            self._wake.clear()
+            self._is_woken = False
             # before each item: what is due must not wait until nobody wants anything any more
             await state.on_time()
             if self._mailbox:
-                await self._do_next(state)
+                await self._do_next(state, self._mailbox)
             elif state.is_idle(self._used_at):
                 await state.unload()
                 if not self._mailbox:
@@ -184,14 +192,24 @@ class SessionLoop:
                 await self._sleep(state)
 
     async def _sleep(self, state: LoadedState) -> None:
+        if self._is_woken:
+            return
+        self._mailbox = None
         state.busy = False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(state.seconds_to_deadline(self._used_at)):
-                await self._wake.wait()
-        state.busy = True
+        loop = asyncio.get_running_loop()
+        seconds = state.seconds_to_deadline(self._used_at)
+        timer = None if seconds is None else loop.call_later(seconds, self.nudge)
+        self._sleep_ends = loop.create_future()
+        try:
+            await self._sleep_ends
+        finally:
+            self._sleep_ends = None
+            if timer is not None:
+                timer.cancel()
+            state.busy = True
 
-    async def _do_next(self, state: LoadedState) -> None:
-        item = self._current = self._mailbox.popleft()
+    async def _do_next(self, state: LoadedState, mailbox: deque[Command | _Work]) -> None:
+        item = self._current = mailbox.popleft()
         self._used_at = self._services.clock.now()
         try:
             if isinstance(item, Command):
@@ -201,7 +219,7 @@ class SessionLoop:
         finally:
             self._current = None
             if isinstance(item, Command) and item.subscriber is not None:
-                self._leaving.discard(item.subscriber)
+                self._leaving.pop(item.subscriber, None)
         if state.is_torn:
             message = "a change was stored and could not be published"
             raise RuntimeError(message)
@@ -245,19 +263,21 @@ class SessionLoop:
 
     def _end(self, error: MidstreamError) -> None:
         self._ended = True
-        for item in self._mailbox:
+        waiting, self._mailbox = self._mailbox or (), None
+        for item in waiting:
             if isinstance(item, Command):
                 item.reply(error)
             else:
                 item.refuse(error)
-        self._mailbox.clear()
 
     def _waiting(self) -> list[Command | _Work]:
-        return [*([self._current] if self._current else []), *self._mailbox]
+        return [*([self._current] if self._current else []), *(self._mailbox or ())]
 
     def _put(self, item: Command | _Work) -> None:
+        if self._mailbox is None:
+            self._mailbox = deque()
         self._mailbox.append(item)
-        self._wake.set()
+        self.nudge()
 
 
 def _is_subscribe(item: Command | _Work, subscriber: Subscriber) -> bool:

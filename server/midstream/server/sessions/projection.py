@@ -116,6 +116,8 @@ class FinishedDraft(msgspec.Struct, frozen=True, kw_only=True):
 class Projection:
     """The live state. Reads are whole entities; writes are versioned by the caller."""
 
+    __slots__ = ("open", "queue", "session", "turn")
+
     def __init__(self, loaded: LoadedSession) -> None:
         """Start from the store."""
         self.session = loaded.session

@@ -50,6 +50,8 @@ class _StoredPage(NamedTuple):
 class Reading:
     """Reads of one loaded session."""
 
+    __slots__ = ("_database", "_limits", "_session_no", "_shelf", "_stream")
+
     def __init__(
         self, database: Database, session_no: int, stream: Stream, limits: Limits, shelf: Shelf
     ) -> None:

@@ -61,7 +61,7 @@ class LoadedState:
         self.is_torn = False
         """True where a change was stored, and something broke before everybody was told."""
         self._waiting = WaitingText()
-        self._published = asyncio.Event()
+        self._published: asyncio.Event | None = None  # made when somebody waits
         self.next_tick_at = 0.0
         """When text may be published next, by the event loop's time: kept by the pace."""
         self._is_planned = False
@@ -179,6 +179,7 @@ class LoadedState:
     async def published(self) -> None:
         """Wait until the text that waits now has been published, or dropped with its turn."""
         if self._waiting:
+            self._published = self._published or asyncio.Event()
             self._published.clear()
             await self._published.wait()
 
@@ -210,7 +211,8 @@ class LoadedState:
             if message is not None and message.live.accepts(part_sequence):
                 self.stream.publish_delta(sequence, part_sequence, text, size, now)
         self.stream.send()
-        self._published.set()
+        if self._published is not None:
+            self._published.set()
         return True
 
     async def _make_room(self) -> None:
@@ -250,7 +252,8 @@ class LoadedState:
         """
         self._agent_turn = None
         self._waiting.clear()
-        self._published.set()
+        if self._published is not None:
+            self._published.set()
         run, self._run = self._run, None
         if run is not None:
             run.over(code)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 class Stream:
     """The projection, its versions, its recent history, and its subscribers."""
 
+    __slots__ = (
+        "_audiences", "_differs", "_full", "_visible", "channel", "history", "projection", "subscribers",
+        "versions",
+    )  # fmt: skip
+
     def __init__(
         self, channel: int, projection: Projection, versions: Versions, *, history_bytes: int
     ) -> None:

@@ -28,6 +28,10 @@ class Versions:
     to store, the caller stores it, :meth:`committed` takes it over.
     """
 
+    __slots__ = (
+        "_continues", "_generation", "_last", "_new_epoch", "_row", "durable", "last_time", "published",
+    )  # fmt: skip
+
     def __init__(self, row: LedgerRow, *, generation: int, new_epoch: str) -> None:
         """Start from the stored row, under the owner ``generation``.
 

@@ -10,7 +10,8 @@ from midstream.protocol.lists import ListChanges
 from midstream.protocol.model import Session
 from midstream.server.sessions.bulletin import Bulletin
 from midstream.server.sessions.commands import Caller
-from tests.server.sessions.house import House, Street, in_simulation
+from tests.disk import Fault, broken_disk
+from tests.server.sessions.house import House, Street, in_simulation, refusal
 
 
 class Ear:
@@ -118,3 +119,19 @@ async def test_where_too_much_changes_everybody_is_cut_also_those_who_join(stree
         await house.settled()
         assert (ear.cuts, joining.cuts, watch.watchers) == (1, 1, 0)
         assert session.session_id == "s"
+
+
+@in_simulation
+async def test_a_session_that_may_have_been_made_though_its_commit_failed_is_looked_for(
+    street: Street,
+) -> None:
+    """It is not known whether it is there, so everybody who watches must ask."""
+    with broken_disk() as disk:
+        async with street.house(vfs=disk.name) as house:
+            ear = ear_of(house)
+            disk.fail(Fault.WRITE_ERROR)
+            params = CreateParams(session_id="s")
+            error = await refusal(house.call(SessionResult, "sessions.create", params))
+            disk.repair()
+            assert error.code == "unavailable"
+            assert ear.cuts == 1

@@ -14,7 +14,7 @@ from midstream.server.sessions.directory import Directory
 from midstream.server.sessions.forks import Forks
 from midstream.server.sessions.loop import SessionLoop
 from midstream.server.storage import store
-from midstream.server.storage.errors import OwnershipLost, StorageError
+from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -197,6 +197,8 @@ class Registry:
             command.reply(error)
         except StorageError as error:
             command.reply(Unavailable(f"The storage failed, so the call may not have been done: {error}"))
+            if isinstance(error, CommitFailed):
+                self._services.watch.cut()  # a session may have been made all the same
             if isinstance(error, OwnershipLost):
                 self._on_ownership_lost()
         except Exception:

@@ -70,3 +70,34 @@ async def test_a_client_that_has_said_all_may_read_on_and_then_ends_without_an_e
         await client.closed()
         await registry.until_left(1)
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_what_waits_is_not_written_while_the_transport_says_that_it_has_room(
+    opened: list[WebSocket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so amid its own writing; where the next write breaks it, the end would come twice."""
+    registry = Notes(at_once=True)
+    saying, written = False, list[bool]()
+    resume_writing, write = WebSocket.resume_writing, WebSocket.write
+
+    def say(websocket: WebSocket) -> None:
+        nonlocal saying
+        saying = True
+        resume_writing(websocket)
+        saying = False
+
+    def note(websocket: WebSocket, messages: list[bytes]) -> None:
+        written.append(saying)
+        write(websocket, messages)
+
+    monkeypatch.setattr(WebSocket, "resume_writing", say)
+    async with serving(registry) as listener, client_of(listener) as client:
+        (websocket,) = opened
+        await stuff(websocket, client, registry)
+        monkeypatch.setattr(WebSocket, "write", note)
+        client.websocket.transport.resume_reading()
+        while (await client.receive())[:1] != ["chunk"] or not written:
+            pass
+        await client.send("ping", 1)
+        await client.receive_tag("pong")
+    assert True not in written

@@ -112,7 +112,8 @@ class Peer:
         websocket = self._websocket
         websocket.on_bytes = self._on_bytes
         websocket.on_blocked = self._on_blocked
-        websocket.on_writable = self._flush
+        # not at once: asyncio is in the middle of writing then, and fails where that breaks the transport
+        websocket.on_writable = self._plan_flush
         self._rearm()
         try:
             await self._read()

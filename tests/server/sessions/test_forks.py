@@ -321,3 +321,20 @@ async def test_a_fork_does_not_hold_up_the_end_of_the_server(street: Street) -> 
         assert (await house.database.read(tables))["sessions"] == 1
         made = await house.call(calls.SessionResult, "sessions.fork", params)
         assert made.session.message_count >= 300
+
+
+@in_simulation
+async def test_a_fork_that_cannot_be_read_costs_one_call(street: Street) -> None:
+    """Its source was not changed: the turn that runs there goes on, and the subscriptions with it."""
+    with broken_disk() as disk:
+        async with street.house(vfs=disk.name) as house:
+            await house.create()
+            recorder = await house.subscribe()
+            turn = await house.begin()
+            disk.fail(Fault.OPEN_ERROR)
+            error = await refusal(fork(house))
+            assert (error.code, error.retryable) == ("unavailable", True)
+            disk.repair()
+            assert recorder.closed == []
+            assert (await house.complete(turn)).state == "completed"
+            assert (await fork(house)).session.message_count == 1

@@ -31,6 +31,7 @@ from midstream.server.sessions.directory import (
 from midstream.server.sessions.endings import ended
 from midstream.server.storage import messages, rows, store, summaries
 from midstream.server.storage.database import SNAPSHOTS
+from midstream.server.storage.errors import ReadFailed
 from midstream.server.storage.records import MessageRow, PartRow, StoredMessage, View
 
 if TYPE_CHECKING:
@@ -94,10 +95,15 @@ class Forks:
             async def hold(state: LoadedState) -> tuple[Snapshot, Source]:
                 """Hold the store and the live messages at one version."""
                 await state.flush()
-                snapshot = await stack.enter_async_context(self._services.database.snapshot())
                 last = None
-                if params.message_id is not UNSET:
-                    last = (await state.reading.message(params.message_id, include_internal=True)).sequence
+                try:
+                    snapshot = await stack.enter_async_context(self._services.database.snapshot())
+                    if params.message_id is not UNSET:
+                        through = await state.reading.message(params.message_id, include_internal=True)
+                        last = through.sequence
+                except ReadFailed as error:
+                    # to the source nothing happened: its loop goes on, and with it the turn that runs
+                    raise Unavailable(f"The session's storage failed: {error}") from error
                 # not the clock's time: the copies may be later than that, and times never go back
                 now = state.versions.stamp(self._services.clock.wall_ms())
                 return snapshot, Source(state, last, now=now)

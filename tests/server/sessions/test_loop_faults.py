@@ -215,6 +215,26 @@ async def test_a_failed_read_costs_one_call(street: Street) -> None:
 
 
 @in_simulation
+async def test_a_sync_that_cannot_be_read_ends_the_subscription_that_is_owed_it(street: Street) -> None:
+    """And no other, nor the turn: whoever reads slowly disturbs nobody."""
+    with broken_disk() as disk:
+        async with street.house(vfs=disk.name, settings=Settings(history_bytes=0)) as house:
+            await house.create()
+            slow, other = await house.subscribe(), await house.subscribe()
+            for number in range(300):  # more than SQLite keeps in memory
+                await house.prompt(f"m{number}", TextPart(text="x" * 20_000), delivery="interrupt")
+                await house.puppet.next()
+                slow.behind = True
+            disk.fail(Fault.READ_ERROR, file="wal")
+            disk.fail(Fault.READ_ERROR, file="main")
+            house.registry.resync("s", slow)
+            await slow.until(lambda: slow.closed)
+            disk.repair()
+            assert (slow.closed, other.closed) == (RELOAD, [])
+            assert (await house.turn()).turn is not None
+
+
+@in_simulation
 async def test_a_failed_unload_is_a_crash_of_that_session(street: Street) -> None:
     """The next load starts above all that was published."""
     with broken_disk() as disk:

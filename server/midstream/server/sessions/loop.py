@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -20,7 +21,7 @@ from midstream.server.sessions.calls import handler
 from midstream.server.sessions.commands import Command, Subscriber
 from midstream.server.sessions.loading import load
 from midstream.server.sessions.state import LoadedState
-from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
+from midstream.server.storage.errors import CommitFailed, OwnershipLost, ReadFailed, StorageError
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Session
@@ -131,7 +132,7 @@ class SessionLoop:
 
     def resync(self, subscriber: Subscriber) -> None:
         """Give a subscriber the sync that it is owed, when its turn comes."""
-        self.perform(lambda state: state.resync(subscriber)).add_done_callback(_ignore)
+        self.perform(partial(_bring_up, subscriber)).add_done_callback(_ignore)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forget a subscriber at once, also one whose ``subscribe`` is still to come."""
@@ -278,6 +279,18 @@ class SessionLoop:
             self._mailbox = deque()
         self._mailbox.append(item)
         self.nudge()
+
+
+async def _bring_up(subscriber: Subscriber, state: LoadedState) -> None:
+    """Give a subscriber the sync that it is owed, with all the text that waits."""
+    await state.flush()
+    try:
+        await state.bring_up(subscriber)
+    except ReadFailed as error:
+        # to the session nothing happened: only this one reader is to ask anew
+        log.warning("sync_not_read", error=str(error))
+        state.stream.remove(subscriber)
+        subscriber.close("reload", retryable=True)
 
 
 def _is_subscribe(item: Command | _Work, subscriber: Subscriber) -> bool:

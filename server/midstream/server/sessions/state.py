@@ -308,11 +308,6 @@ class LoadedState:
 
     # Subscribers
 
-    async def resync(self, subscriber: Subscriber) -> None:
-        """Give a subscriber the sync that it is owed, with all the text that waits."""
-        await self.flush()
-        await self.bring_up(subscriber)
-
     async def bring_up(self, subscriber: Subscriber) -> None:
         """Bring a subscriber that is behind to the version published last, and no further.
 

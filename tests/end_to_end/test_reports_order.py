@@ -151,7 +151,7 @@ async def test_ten_thousand_mutations_in_one_millisecond_have_versions_and_revis
     open_stage: OpenStage,
 ) -> None:
     """Nothing is ordered by time."""
-    stage = await open_stage(clock=StoppedClock(), tick_ms=0)
+    stage = await open_stage(clock=StoppedClock(), tick_ms=0, tick_limit_ms=0)
     reader = await stage.reader(chronicle=None)
     turn = await stage.turn()
     revisions: list[int] = []

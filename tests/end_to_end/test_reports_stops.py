@@ -118,7 +118,7 @@ async def test_no_delta_follows_a_turns_end_also_after_two_attaches_that_overlap
     open_stage: OpenStage, how: str, attaches: int
 ) -> None:
     """Not on the connection that attached, nor on the others; each shows what the server has."""
-    stage = await open_stage(tick_ms=0)
+    stage = await open_stage(tick_ms=0, tick_limit_ms=0)
     stage.agent = flood
     await stage.restart()
     watcher, user = await stage.reader(chronicle=None), await stage.line()

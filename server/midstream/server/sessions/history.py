@@ -10,9 +10,11 @@ from array import array
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
 from msgspec import UNSET, structs
 
 from midstream.protocol.frames import MessageEntry, SyncPayload
+from midstream.protocol.model import Session, Turn
 from midstream.server.sessions.entries import draft_entry
 from midstream.server.sessions.replay import Fold
 from midstream.server.storage import rows
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.projection import FinishedDraft
 
 _RECORD_BYTES = 400
-"""What a record costs beyond its text, roughly: enough to bound a history of small changes."""
+"""What a record costs beyond its text, at most: enough to bound a history of small changes."""
 _DELTA_BYTES = 8
 """What one more delta of a record costs beyond its text."""
 _RUN_BYTES = 64 * 1024
@@ -79,30 +81,45 @@ class _Text:
         return text[sum(self._lengths[: max(0, version - self.first + 1)]) :]
 
 
-class _Changed:
-    """One change. A text that only ended is no more in it than that."""
+class _Change(msgspec.Struct, frozen=True, array_like=True):
+    """What changed, in the two views of a session."""
 
-    __slots__ = ("internal", "session", "size", "turns", "version", "visible")
+    session: Session | None
+    turns: list[Turn]
+    visible: list[MessageEntry]
+    internal: list[MessageEntry]
+
+
+_read_change = msgspec.msgpack.Decoder(_Change).decode
+
+
+class _Changed:
+    """One change, encoded: as objects, five of them for a short turn took 6 KB. It is seldom read.
+
+    A text that only ended is no more in it than that.
+    """
+
+    __slots__ = ("_encoded", "size", "version")
 
     def __init__(self, finished: FinishedDraft) -> None:
         self.version = finished.version
-        self.session = finished.session
-        self.turns = finished.turns
-        self.visible: list[MessageEntry] = []
-        self.internal: list[MessageEntry] = []
-        self.size = _RECORD_BYTES * (1 + len(finished.messages) + len(finished.turns))
-        if finished.session is not None:
-            self.size += len(rows.encode(finished.session))
+        change = _Change(finished.session, finished.turns, [], [])
         for message in finished.messages:
             whole = draft_entry(message)
-            kept = [part for part in whole.parts if part.sequence not in message.ended]
-            view = self.visible if message.head.visibility == "visible" else self.internal
-            view.append(
-                structs.replace(
-                    whole, revision=message.head.revision, parts=kept, ended=sorted(message.ended)
-                )
+            entry = structs.replace(
+                whole,
+                revision=message.head.revision,
+                parts=[part for part in whole.parts if part.sequence not in message.ended],
+                ended=sorted(message.ended),
             )
-            self.size += sum(len(message.bodies[part.sequence]) for part in kept)
+            view = change.visible if message.head.visibility == "visible" else change.internal
+            view.append(entry)
+        self._encoded = rows.encode(change)
+        # as long as it takes where it is read
+        self.size = _RECORD_BYTES * (1 + len(finished.messages) + len(finished.turns)) + len(self._encoded)
+
+    def read(self) -> _Change:
+        return _read_change(self._encoded)
 
 
 _Record: TypeAlias = _Text | _Changed
@@ -161,7 +178,8 @@ class History:
             if isinstance(record, _Text):
                 fold.append(record.head, record.part_count, record.part_sequence, record.after(since))
             else:
-                fold.merge(record.session, record.turns, record.visible, record.internal)
+                change = record.read()
+                fold.merge(change.session, change.turns, change.visible, change.internal)
         return SyncPayload(
             mode="replay",
             from_version=since,

@@ -2,8 +2,8 @@
 
 ``python -m bench.memory`` has 5,000 clients connect to a server, which subscribe to one session or to none,
 and looks at the memory that the server's process has of its own (``RssAnon``), before and meanwhile. Then it
-has 5,000 sessions loaded, by a call each; 500 run a turn; and 2,000 clients subscribe to a session each. What
-has a goal is done twice, to see what is left when all were gone. A connection to the server of ``websockets``
+has 5,000 sessions loaded, by a call each; 1,500 run a turn; and 2,000 clients subscribe to a session each.
+Two are done twice, to see what is left when all were gone. A connection to the server of ``websockets``
 alone, on which this one is built, is measured beside it. At last sessions with 100, 10,000 and 200,000
 messages are loaded, and what the interpreter holds for each is counted. About a minute.
 """
@@ -23,9 +23,9 @@ from bench.contenders import WEBSOCKETS, Contender, midstream_script, session
 from bench.race import LineProcess, loaded, served
 from bench.report import Goal, conclude, table
 
-WARMING: Final = 100
+WARMING: Final = 300
 """Clients, and sessions, that come before it is measured: what the first ones bring about is not of each."""
-TURNS: Final = 500
+TURNS: Final = 1_500
 OWNERS: Final = 2_000
 """Clients that have a session each."""
 ANSWER_BYTES: Final = 4_000
@@ -50,8 +50,8 @@ class Taken(NamedTuple):
     before: int
     """Bytes of the process."""
     during: int
-    after: int
-    """Bytes when they were gone."""
+    after: int | None
+    """Bytes when they were gone, if they went."""
     again: int | None
     """Bytes when as many came again, if they did."""
 
@@ -67,10 +67,10 @@ class Taken(NamedTuple):
 
     def row(self) -> list[str]:
         """Return a line of the table."""
-        back = (self.during - self.after) / (self.during - self.before)
-        lost = "" if self.again is None else f"{self.lost:.2f}"
-        process = f"{self.during / KIB**2:.0f}"
-        return [self.name, f"{self.number:,}", f"{self.each:.1f}", lost, process, f"{back:.0%}"]
+        line = [self.name, f"{self.number:,}", f"{self.each:.1f}", f"{self.during / KIB**2:.0f}"]
+        if self.after is None:
+            return [*line, "", ""]
+        return [*line, f"{self.after / KIB**2:.0f}", f"{self.lost:.2f}"]
 
 
 class Quiet:
@@ -107,39 +107,44 @@ class Quiet:
                 raise RuntimeError(f"{self.number('loaded')} sessions are still loaded")
             time.sleep(0.2)
 
-    def sessions(self, name: str, command: str, number: int, *, times: int = 1) -> Taken:
-        """Have so many sessions loaded by a command, and let go."""
+    def sessions(self, name: str, command: str, number: int, *, times: int = 0, loaded: int = 0) -> Taken:
+        """Have so many sessions loaded by a command, and so many times let go and loaded again.
+
+        So many are loaded then in all, if there are others.
+        """
         found = [self.memory()]
-        for _ in range(times):
+        for left in range(times, -1, -1):
             self.do(command)
             found.append(self.memory())
-            if (there := self.number("loaded")) != number:
-                raise RuntimeError(f"{there} sessions are loaded, and not {number}")
-            self.until_let_go()
-            found.append(self.memory())
+            if (there := self.number("loaded")) != (loaded or number):
+                raise RuntimeError(f"{there} sessions are loaded, and not {loaded or number}")
+            if left:
+                self.until_let_go()
+                found.append(self.memory())
         return _taken(name, number, found)
 
     def clients(
-        self, name: str, script: str, number: int, *, times: int = 1, settle_seconds: float = 0.0
+        self, name: str, script: str, number: int, *, times: int = 0, settle_seconds: float = 0.0
     ) -> Taken:
-        """Have so many clients connect, and go."""
+        """Have so many clients connect, and so many times go and come again."""
         with loaded(self._contender, script, *self._where, WARMING) as few:
             few.open()
             few.close()
         with loaded(self._contender, script, *self._where, number) as load:
             found = [self.memory()]
-            for _ in range(times):
+            for left in range(times, -1, -1):
                 load.open()
                 time.sleep(settle_seconds)
                 found.append(self.memory())
                 load.close()
-                found.append(self.memory())
+                if left:
+                    found.append(self.memory())
         return _taken(name, number, found)
 
 
 def _taken(name: str, number: int, found: list[int]) -> Taken:
-    before, during, after, *more = found
-    return Taken(name, number, before, during, after, more[0] if more else None)
+    before, during, *more = found
+    return Taken(name, number, before, during, *(more or (None, None)))
 
 
 @contextmanager
@@ -163,27 +168,26 @@ def connections(folder: Path, number: int) -> list[Taken]:
         idle = it.clients("connection without a subscription", midstream_script([]), number)
     with quiet(server(folder / "subscribed.db")) as it:
         script = midstream_script([session(0)])
-        subscribed = it.clients("connection, subscribed to one session", script, number, times=2)
+        subscribed = it.clients("connection, subscribed to one session", script, number, times=1)
     return [alone, idle, subscribed]
 
 
 def sessions(folder: Path, number: int) -> list[Taken]:
     """Measure loaded sessions: at rest, after a turn, and with a subscriber each."""
-    options = ("--sessions", str(number), "--idle-seconds", str(IDLE_SECONDS))
-    turns = min(TURNS, number)
-    with quiet(server(folder / "sessions.db", *options)) as it:
+    options = ("--sessions", str(number))
+    turns, owners = min(TURNS, number - WARMING), min(OWNERS, number)
+    with quiet(server(folder / "sessions.db", *options, "--idle-seconds", str(IDLE_SECONDS))) as it:
         it.do(f"load {WARMING}")
         it.until_let_go()
-        rest = it.sessions("session, loaded", f"load {number}", number, times=2)
+        rest = it.sessions("session, loaded", f"load {number}", number, times=1)
     with quiet(server(folder / "turns.db", *options)) as it:
         name = f"session after a turn with an answer of {ANSWER_BYTES:,} B"
-        it.do(f"turn {WARMING} {ANSWER_BYTES}")
-        it.until_let_go()
-        turned = it.sessions(name, f"turn {turns} {ANSWER_BYTES}", turns)
-        owners = min(OWNERS, number)
-        script = midstream_script(map(session, range(owners)))
+        it.do(f"turn 0 {WARMING} {ANSWER_BYTES}")  # the database fills its pages meanwhile
+        turned = it.sessions(name, f"turn {WARMING} {turns} {ANSWER_BYTES}", turns, loaded=WARMING + turns)
+    with quiet(server(folder / "owners.db", *options)) as it:
+        name = "connection, subscribed to a session of its own"
         each = it.clients(
-            "connection, subscribed to a session of its own", script, number, settle_seconds=SHELF_SECONDS
+            name, midstream_script(map(session, range(owners))), owners, settle_seconds=SHELF_SECONDS
         )
     return [rest, turned, each]
 
@@ -225,7 +229,7 @@ def main() -> None:
         folder = Path(directory)
         taken = [*connections(folder, number), *sessions(folder, number)]
         lengths = histories(folder)
-    head = ["at rest", "number", "KiB each", "KiB more again", "process, MiB", "given back"]
+    head = ["at rest", "number", "KiB each", "process, MiB", "when gone, MiB", "KiB more again"]
     text = table(head, [one.row() for one in taken])
     counted = [[f"{length:,}", f"{size / KIB:.1f}"] for length, size in lengths.items()]
     text += "\n\n" + table(["messages of a loaded session", "KiB in the interpreter"], counted)
@@ -234,7 +238,7 @@ def main() -> None:
     notes = [
         "memory is what the server's process has of its own (RssAnon), once there is no garbage in it",
         "more again: what each took more when all came a second time, after all had gone",
-        "given back: what the system had again meanwhile; what it had not was free for others in the process",
+        "what the process still has when all are gone is free in it: those who come again take that",
         "a session of many messages is read by a subscriber, and the page that it got is counted with it",
     ]
     sys.exit(conclude("memory", text, figures, goals(taken, lengths), notes))

@@ -6,7 +6,7 @@ and obeys lines on its input (bench/README.md):
 
 - ``memory``: says how many bytes the process has of its own (bench/resident.py).
 - ``load SESSIONS``: has so many sessions loaded, each by a call.
-- ``turn SESSIONS BYTES``: runs a turn in each, whose answer has so many bytes.
+- ``turn FIRST SESSIONS BYTES``: runs a turn in each of so many, whose answer has so many bytes.
 - ``loaded``: says how many sessions are loaded.
 - ``weigh COUNT``: says how many bytes the interpreter holds more when the session with COUNT messages is
   loaded, and read by a subscriber.
@@ -68,17 +68,17 @@ class Stage:
         async def load(name: str) -> None:
             await self._caller.call("sessions.get", SessionParams(session_id=name), SessionResult)
 
-        await _some_at_once(load, sessions)
+        await _some_at_once(load, range(sessions))
 
-    async def turn(self, sessions: int, size: int) -> None:
-        """Run a turn in so many sessions."""
+    async def turn(self, first: int, sessions: int, size: int) -> None:
+        """Run a turn in so many sessions, from the ``first`` on."""
         self._turns += 1
 
         async def turn(name: str) -> None:
             await self._caller.prompt(name, f"turn-{self._turns}", str(size))
             await self._caller.until_idle(name)
 
-        await _some_at_once(turn, sessions)
+        await _some_at_once(turn, range(first, first + sessions))
 
     async def weigh(self, count: int) -> int:
         """Return how many bytes the interpreter holds more when a session is loaded and read."""
@@ -95,9 +95,9 @@ def loaded() -> int:
     return sum(task.get_name().startswith("session ") for task in asyncio.all_tasks())
 
 
-async def _some_at_once(work: Callable[[str], Awaitable[None]], sessions: int) -> None:
-    names = [session(number) for number in range(sessions)]
-    for start in range(0, sessions, ALL_AT_ONCE):
+async def _some_at_once(work: Callable[[str], Awaitable[None]], numbers: range) -> None:
+    names = [session(number) for number in numbers]
+    for start in range(0, len(names), ALL_AT_ONCE):
         await asyncio.gather(*map(work, names[start : start + ALL_AT_ONCE]))
 
 
@@ -119,8 +119,8 @@ async def _obey(stage: Stage, words: list[str]) -> object:
             return loaded()
         case ["load", sessions]:
             await stage.load(int(sessions))
-        case ["turn", sessions, size]:
-            await stage.turn(int(sessions), int(size))
+        case ["turn", first, sessions, size]:
+            await stage.turn(int(first), int(sessions), int(size))
         case ["weigh", count]:
             return await stage.weigh(int(count))
         case _:

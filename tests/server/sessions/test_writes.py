@@ -111,6 +111,25 @@ def test_a_message_is_open_as_long_as_anything_of_it_is() -> None:
     assert not write_of(session, draft).messages[0].is_open
 
 
+def test_a_message_changes_late_where_a_newer_one_was_there_before() -> None:
+    """Not where the newer one comes with the same commit: a reader from before it has seen neither."""
+    session = PureSession()
+    prompt(session, "m")
+    message = answer(session, streaming_text())
+    draft = session.draft()
+    draft.put_part(message, structs.replace(draft.message(message).part(1), text="more"))
+    later = draft.start_message("user", turn_id="t")
+    draft.add_part(later, TextPart(text="and"))
+    assert [(row.head.sequence, row.changed_late) for row in write_of(session, draft).messages] == [
+        (message, False),
+        (later, False),
+    ]
+    session.commit(draft)
+    draft = session.draft()
+    draft.put_part(message, structs.replace(draft.message(message).part(1), text="most"))
+    assert [row.changed_late for row in write_of(session, draft).messages] == [True]
+
+
 def test_the_places_of_interactions_are_noted() -> None:
     """So that a late answer finds the outcome."""
     session = PureSession()

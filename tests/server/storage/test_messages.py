@@ -242,6 +242,63 @@ def test_what_changed_since_a_version_is_what_has_a_greater_revision(  # what it
         assert sequences(found) == expected
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    life=st.lists(
+        st.tuples(st.integers(0, 2), st.sets(st.integers(1, 12), max_size=3)), min_size=1, max_size=12
+    ),
+    internal=st.sets(st.integers(1, 12)),
+    first=st.integers(1, 9),
+    include_internal=st.booleans(),
+    max_messages=st.integers(1, 12),
+)
+def test_what_changed_is_found_whichever_messages_changed_late(  # what it depends on
+    life: list[tuple[int, set[int]]],
+    internal: set[int],
+    first: int,
+    include_internal: bool,  # noqa: FBT001  # drawn by Hypothesis
+    max_messages: int,
+) -> None:
+    """Each commit makes messages and changes others; it says which had a newer one: from every version."""
+    connection = new_connection()
+    number = create(connection)
+    created: list[int] = []
+    revisions: list[int] = []
+    for version, (new, changed) in enumerate(life, 2):
+        before = len(revisions)
+        created += [version] * new
+        revisions += [version] * new
+        for sequence in changed & {*range(1, before + 1)}:
+            revisions[sequence - 1] = version
+        written = [
+            text_message(sequence, revision=version, internal=sequence in internal)
+            for sequence, revision in enumerate(revisions, 1)
+            if revision == version
+        ]
+        commit = write_of(number, written)
+        heads = [
+            structs.replace(
+                row,
+                created_version=created[row.head.sequence - 1],
+                changed_late=row.head.sequence < before,
+            )
+            for row in commit.messages
+        ]
+        store.write_session(connection, structs.replace(commit, messages=heads))
+    view = view_of(number, first=first, internal=include_internal)
+    for version in range(len(life) + 2):
+        expected = [
+            sequence
+            for sequence, revision in enumerate(revisions, 1)
+            if sequence >= first and (include_internal or sequence not in internal) and revision > version
+        ]
+        found = changed_since(connection, view, version=version, max_messages=max_messages)
+        if len(expected) > max_messages:
+            assert found is None
+        else:
+            assert sequences(found) == expected
+
+
 def test_what_changed_is_counted_in_the_bytes_of_changed_parts() -> None:
     """A large part that did not change costs nothing; too many changed bytes are too much."""
     connection = new_connection()
@@ -256,9 +313,11 @@ def test_what_changed_is_counted_in_the_bytes_of_changed_parts() -> None:
     assert changed_since(connection, view_of(number), version=1, max_bytes=100) is None
 
 
-def test_catching_up_does_not_read_the_whole_conversation() -> None:
-    """What changed lately is found by its revision, what is open by being open."""
-    connection, view = with_messages(2_000)
+@pytest.mark.parametrize("shown", [True, False])
+def test_catching_up_does_not_read_the_whole_conversation(shown: bool) -> None:  # noqa: FBT001  # a parameter
+    """What changed lately is found from the newest message, also above hidden ones; what is open is known."""
+    connection, view = with_messages(2_000, internal=() if shown else tuple(range(3, 1_999)))
+    view = structs.replace(view, include_internal=shown)
     steps: list[None] = []
 
     def count() -> bool:

@@ -10,11 +10,22 @@ import apsw
 import pytest
 from msgspec import structs
 
-from midstream.server.storage import rows, store
+from midstream.server.storage import exports, messages, rows, store
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import DatabaseUnusable
+from midstream.server.storage.records import View
 from midstream.server.storage.schema import SCHEMA_VERSION, STEPS, migrate
-from tests.server.storage.books import create, new_connection, new_session, tables
+from tests.server.storage.books import (
+    changed_since,
+    create,
+    new_connection,
+    new_session,
+    running_turn,
+    sequences,
+    tables,
+    text_message,
+    write_of,
+)
 
 
 def user_version(connection: apsw.Connection) -> int:
@@ -68,6 +79,47 @@ def test_an_older_file_becomes_what_a_new_one_is(version: int) -> None:
     loaded = store.load_session(connection, "s")
     assert loaded is not None
     assert loaded.session == structs.replace(new_session(), title="old", created_at=5, updated_at=6)
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_what_an_older_file_holds_is_found_and_goes_on(version: int) -> None:
+    """What changed, each prompt and each turn; and the next commits are those of a new file."""
+    connection = apsw.Connection(":memory:")
+    for step in STEPS[:version]:
+        connection.execute(step)
+    connection.execute(f"PRAGMA user_version = {version}")
+    turns = [running_turn("a", 7), running_turn("b", 8)]
+    for sequence, (turn_id, revision) in enumerate([("a", 2), ("a", 9), ("b", 4), ("b", 5)], 1):
+        connection.execute(_OLD_MESSAGE, (sequence, f"m{sequence}", turn_id, revision, sequence + 1))
+    for turn in turns:
+        connection.execute(
+            "INSERT INTO turns (session_no, turn_id, revision, body) VALUES (1, ?, ?, ?)",
+            (turn.turn_id, turn.revision, rows.encode(turn)),
+        )
+    migrate(connection)
+    view = View(session_no=1, session_id="s")
+
+    def found(above: int) -> list[int]:
+        return sequences(changed_since(connection, view, version=above))
+
+    assert [found(above) for above in (1, 3, 4, 5, 9)] == [[1, 2, 3, 4], [2, 3, 4], [2, 4], [2], []]
+    prompts = [messages.prompt_of(connection, view, turn.turn_id) for turn in turns]
+    assert [one.head.sequence for one in prompts if one] == [1, 3]
+    assert messages.turns_since(connection, 1, 6, 9) == turns
+    assert messages.turns_since(connection, 1, 7, 9) == turns[1:]
+    changed = structs.replace(turns[1], revision=10)
+    commit = write_of(1, [text_message(4, revision=10), text_message(5, revision=10)])
+    heads = [structs.replace(row, changed_late=False) for row in commit.messages]
+    store.write_session(connection, structs.replace(commit, messages=heads, turns=[changed]))
+    assert [found(above) for above in (8, 9, 10)] == [[2, 4, 5], [4, 5], []]
+    assert messages.turns_since(connection, 1, 6, 9) == [turns[0], changed]
+    assert list(exports.turns(connection, 1)) == [turns[0], changed]
+
+
+_OLD_MESSAGE = """
+INSERT INTO messages (session_no, sequence, message_id, turn_id, revision, created_version, role, visibility,
+    created_at, updated_at, part_count, is_open) VALUES (1, ?, ?, ?, ?, ?, 'user', 'visible', 5, 6, 0, 0)
+"""
 
 
 def columns(connection: apsw.Connection) -> dict[str, list[tuple[object, ...]]]:

@@ -47,6 +47,7 @@ def session_write(
                 part_count=message.part_count,
                 is_open=_is_open(message, opened),
                 drops=opened is not None and opened.stored_parts > message.part_count,
+                changed_late=message.head.sequence < projection.session.message_count,
             )
         )
     return SessionWrite(

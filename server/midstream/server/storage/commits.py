@@ -54,11 +54,11 @@ _SESSION: Final = _Statement(
 )
 _MESSAGE: Final = _Statement(
     "INSERT INTO messages (session_no, sequence, message_id, turn_id, revision, created_version, role,"
-    " visibility, state, created_at, updated_at, origin, part_count, is_open) VALUES",
-    14,
+    " visibility, state, created_at, updated_at, origin, part_count, is_open, changed_late) VALUES",
+    15,
     " ON CONFLICT (session_no, sequence) DO UPDATE SET revision = excluded.revision,"
     " state = excluded.state, updated_at = excluded.updated_at, part_count = excluded.part_count,"
-    " is_open = excluded.is_open",
+    " is_open = excluded.is_open, changed_late = excluded.changed_late",
 )
 _PART: Final = _Statement(
     "INSERT INTO parts (session_no, message_sequence, sequence, revision, body) VALUES",
@@ -66,9 +66,10 @@ _PART: Final = _Statement(
     " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
 )
 _TURN: Final = _Statement(
-    "INSERT INTO turns (session_no, turn_id, revision, body) VALUES",
-    4,
-    " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body",
+    "INSERT INTO turns (session_no, turn_id, revision, body, is_running) VALUES",
+    5,
+    " ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body,"
+    " is_running = excluded.is_running",
 )
 _INPUT: Final = _Statement(
     f"INSERT INTO inputs (session_no, {rows.INPUT_COLUMNS}) VALUES",
@@ -102,7 +103,7 @@ def write_sessions(connection: apsw.Connection, writes: Sequence[SessionWrite]) 
         connection,
         _TURN,
         [
-            (one.session_no, turn.turn_id, turn.revision, rows.encode(turn))
+            (one.session_no, turn.turn_id, turn.revision, rows.encode(turn), int(turn.state == "running"))
             for one in writes
             for turn in one.turns
         ],
@@ -169,6 +170,7 @@ def _message_values(number: int, row: MessageRow) -> rows.Row:
         rows.encode(head.origin) if head.origin else None,
         row.part_count,
         int(row.is_open),
+        int(row.changed_late),
     )
 
 

@@ -89,9 +89,12 @@ def _told(
 def turns(connection: apsw.Connection, session_no: int) -> Iterator[Turn]:
     """Yield every turn, those that changed last at the end."""
     found = connection.execute(
-        "SELECT body FROM turns WHERE session_no = ? ORDER BY revision, turn_id", (session_no,)
+        "SELECT body FROM turns INDEXED BY turns_ended WHERE session_no = ? AND NOT is_running"
+        " ORDER BY revision, turn_id",
+        (session_no,),
     )
-    return (rows.read_turn(row[0]) for row in found)
+    yield from (rows.read_turn(row[0]) for row in found)
+    yield from messages.running_turns(connection, session_no)
 
 
 def whole_messages(connection: apsw.Connection, view: View, last: int) -> Iterator[Message]:

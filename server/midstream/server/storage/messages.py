@@ -26,6 +26,32 @@ _FIRST_BLOCK = 8
 _IN_VIEW = "session_no = ? AND sequence >= ? AND (visibility = 'visible' OR ?)"
 """The condition on a row of ``messages`` that a view shows it; takes the values of :func:`_of`."""
 
+_CHANGED = """
+WHERE session_no = ?1 AND sequence >= ?2 AND (visibility = 'visible' OR ?3) AND sequence IN (
+    SELECT * FROM (
+        SELECT sequence FROM messages WHERE session_no = ?1 AND sequence >= max(?2, (
+            WITH RECURSIVE search (low, high) AS (
+                SELECT ?2 - 1, (SELECT max(sequence) FROM messages WHERE session_no = ?1 AND sequence >= ?2)
+                UNION ALL
+                SELECT iif(created_version <= ?4, sequence, low),
+                    iif(created_version <= ?4, high, (low + high + 1) / 2 - 1)
+                FROM search LEFT JOIN messages ON session_no = ?1 AND sequence = (low + high + 1) / 2
+                WHERE low < high
+            ) SELECT max(low) FROM search
+        )) AND (visibility = 'visible' OR ?3) AND revision > ?4 ORDER BY sequence DESC LIMIT ?5
+    )
+    UNION SELECT * FROM (
+        SELECT sequence FROM messages INDEXED BY messages_changed_late
+        WHERE session_no = ?1 AND sequence >= ?2 AND (visibility = 'visible' OR ?3)
+        AND changed_late AND revision > ?4 LIMIT ?5
+    )
+    UNION SELECT value FROM json_each(?6)
+) ORDER BY sequence
+"""
+"""Chooses what changed above a version, without an index of all revisions: that cost each commit a page of
+the file. Messages are created in the order of their sequences, so the one that was the newest at the version
+is found by halving. It may have changed, all above it are new, and those below it changed late."""
+
 
 def page(
     connection: apsw.Connection, view: View, *, before: int | None, limit: int, max_bytes: int
@@ -103,15 +129,7 @@ def changed_since(
     ``always`` are sequences that changed since in memory only, and are returned whatever the store
     says of their revision.
     """
-    # by the index of revisions: what changed lately must not cost the length of the conversation
-    found = _heads(
-        connection,
-        f"WHERE {_IN_VIEW} AND sequence IN ("
-        f"SELECT * FROM (SELECT sequence FROM messages INDEXED BY messages_by_revision"
-        f" WHERE {_IN_VIEW} AND revision > ? LIMIT ?) UNION SELECT value FROM json_each(?))"
-        " ORDER BY sequence",
-        (*_of(view), *_of(view), version, max_messages + 1, json.dumps(list(always))),
-    )
+    found = _heads(connection, _CHANGED, (*_of(view), version, max_messages + 1, json.dumps(list(always))))
     if len(found) > max_messages:
         return None
     items: list[StoredMessage] = []
@@ -146,7 +164,10 @@ def message_by_id(connection: apsw.Connection, view: View, message_id: str) -> S
 def prompt_of(connection: apsw.Connection, view: View, turn_id: str) -> StoredMessage | None:
     """Return the visible user message that started a turn: the first of its messages."""
     found = _heads(
-        connection, f"WHERE {_IN_VIEW} AND turn_id = ? ORDER BY sequence LIMIT 1", (*_of(view), turn_id)
+        connection,
+        f"INDEXED BY messages_prompts WHERE {_IN_VIEW} AND role = 'user' AND visibility = 'visible'"
+        " AND turn_id = ? ORDER BY sequence LIMIT 1",
+        (*_of(view), turn_id),
     )
     return next(_with_parts(connection, view, found), None)
 
@@ -183,11 +204,21 @@ def stored_turns(connection: apsw.Connection, session_no: int, turn_ids: Sequenc
 def turns_since(connection: apsw.Connection, session_no: int, version: int, limit: int) -> list[Turn] | None:
     """Return the turns above ``version`` by revision; None where they are too many."""
     found = connection.execute(
-        "SELECT body FROM turns WHERE session_no = ? AND revision > ? ORDER BY revision LIMIT ?",
+        "SELECT body FROM turns INDEXED BY turns_ended"
+        " WHERE session_no = ? AND NOT is_running AND revision > ? ORDER BY revision LIMIT ?",
         (session_no, version, limit + 1),
     )
     turns = [rows.read_turn(row[0]) for row in found]
-    return None if len(turns) > limit else turns
+    turns += [turn for turn in running_turns(connection, session_no) if turn.revision > version]
+    return None if len(turns) > limit else sorted(turns, key=lambda turn: turn.revision)
+
+
+def running_turns(connection: apsw.Connection, session_no: int) -> list[Turn]:
+    """Return the turn that runs, if there is one."""
+    found = connection.execute(
+        "SELECT body FROM turns INDEXED BY turns_running WHERE session_no = ? AND is_running", (session_no,)
+    )
+    return [rows.read_turn(row[0]) for row in found]
 
 
 def list_sessions(

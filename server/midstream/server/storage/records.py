@@ -87,6 +87,9 @@ class MessageRow(msgspec.Struct, frozen=True, kw_only=True):
     is_open: bool
     drops: bool = True
     """Whether parts above ``part_count`` may be stored, which are to go."""
+    changed_late: bool = True
+    """Whether there was a newer message before this change, or may have been: False only where a catch-up
+    finds the message by going down from the newest."""
 
 
 PartRow: TypeAlias = tuple[int, int, int, bytes]

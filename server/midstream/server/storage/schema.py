@@ -157,7 +157,23 @@ DROP INDEX sessions_by_time;
 CREATE INDEX sessions_by_time ON sessions (updated_at DESC, session_id) WHERE status = 'live';
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES, _LIST_ORDER)
+_FEWER_ENTRIES = """
+-- A commit of one of many sessions changes a page of each index that has an entry of it, and each page is
+-- written twice, to the log and to the file. So the usual change, that of the newest message, has none here.
+DROP INDEX messages_by_revision;
+DROP INDEX messages_by_turn;
+DROP INDEX turns_by_revision;
+-- Whether a message changed when there was a newer one already, or may have.
+ALTER TABLE messages ADD COLUMN changed_late INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX messages_changed_late ON messages (session_no, revision) WHERE changed_late;
+CREATE INDEX messages_prompts ON messages (session_no, turn_id, sequence)
+WHERE role = 'user' AND visibility = 'visible' AND turn_id IS NOT NULL;
+ALTER TABLE turns ADD COLUMN is_running INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX turns_ended ON turns (session_no, revision) WHERE NOT is_running;
+CREATE INDEX turns_running ON turns (session_no) WHERE is_running;
+"""
+
+STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES, _LIST_ORDER, _FEWER_ENTRIES)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

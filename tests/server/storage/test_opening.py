@@ -80,6 +80,14 @@ async def test_connections_are_durable_and_strict(open_database: OpenDatabase) -
     assert await database.read(settings) == ["wal", full, 1, 1]
 
 
+async def test_a_large_batch_writes_no_page_to_a_temporary_file(open_database: OpenDatabase) -> None:
+    """The writer keeps what a savepoint may have to restore in memory; a reader's sorts may be long."""
+    database = await open_database()
+    memory = 2
+    assert await database.write(lambda connection: connection.pragma("temp_store")) == memory
+    assert await database.read(lambda connection: connection.pragma("temp_store")) == 0
+
+
 @pytest.mark.parametrize("name", [":memory:", "", "file:a.db?mode=memory"])
 async def test_what_is_not_a_file_is_refused(name: str, mode: Mode) -> None:
     """A database in memory has no readers beside the writer and survives nothing: the error says so."""

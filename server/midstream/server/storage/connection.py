@@ -102,6 +102,8 @@ def begin_wal(connection: apsw.Connection, place: Place) -> None:
             f"its file system allows only journal mode {mode!r}, and write-ahead logging is needed."
             " Move it to a local disk.",
         )
+    # what a savepoint may have to restore: beyond 64 KiB SQLite would write each page of a batch to a file
+    connection.pragma("temp_store", "memory")
     connection.pragma("journal_size_limit", JOURNAL_SIZE_LIMIT)
     connection.wal_autocheckpoint(CHECKPOINT_PAGES)
 

@@ -7,6 +7,7 @@ which fields belong together.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -119,9 +120,14 @@ def _check_any(role: Role, part: Part, path: str) -> None:
     problem = problem_in(part, nesting=PART_NESTING, path=path)
     if problem:
         raise InvalidRequest(*problem)
-    for name in _NAMES:
-        if getattr(part, name, None) == "":
+    for name in _names_of(type(part)):
+        if getattr(part, name) == "":
             raise InvalidRequest(join(path, name), "must not be empty")
+
+
+@cache
+def _names_of(kind: type[Part]) -> tuple[str, ...]:
+    return tuple(name for name in _NAMES if name in kind.__struct_fields__)
 
 
 def _require(part: Part, field: str, path: str, *, given: bool | None, when: str) -> None:

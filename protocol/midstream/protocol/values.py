@@ -87,7 +87,12 @@ def problem_in(
             return _written(trail), BAD_KEY
         for key, item in _items(container):
             kind = type(item)  # what follows is scalar_problem for the usual cases, without the call
-            if (kind is str and item.isascii()) or kind is bool or item is None:  # type: ignore[attr-defined]  # a str
+            if (
+                (kind is str and item.isascii())  # type: ignore[attr-defined]  # a str
+                or kind is bool
+                or item is None
+                or (kind is int and -MAX_INTEGER <= item <= MAX_INTEGER)  # type: ignore[operator]  # an int
+            ):
                 continue
             if isinstance(item, _CONTAINERS):
                 todo.append((cast("object", item), left - 1, (trail, key)))
@@ -123,8 +128,12 @@ def _items(container: object) -> Iterable[tuple[object, object]]:
     if isinstance(container, dict):
         return cast("dict[object, object]", container).items()
     if isinstance(container, msgspec.Struct):
-        fields = ((name, getattr(container, name)) for name in container.__struct_fields__)
-        return ((name, item) for name, item in fields if item is not msgspec.UNSET)
+        unset = msgspec.UNSET
+        return [
+            (name, item)
+            for name in container.__struct_fields__
+            if (item := getattr(container, name)) is not unset
+        ]
     return enumerate(cast("list[object]", container))
 
 

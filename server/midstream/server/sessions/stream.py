@@ -95,6 +95,8 @@ class Stream:
             return
         self.history.restart(before)
         self.history.add_change(finished)
+        if not self.subscribers:
+            return
 
         def frame(*, include_internal: bool) -> SessionFrame:
             payload = epoch_sync(
@@ -161,6 +163,8 @@ class Stream:
 
     def _publish_change(self, finished: FinishedDraft, *, durable: bool) -> None:
         self.history.add_change(finished)
+        if not self.subscribers:
+            return
         full = change_frame(finished, self.channel, durable=durable, include_internal=True)
         visible = full
         if has_internal(finished):

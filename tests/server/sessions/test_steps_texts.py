@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +20,11 @@ from midstream.protocol.limits import Limits
 from midstream.protocol.model import TextPart
 from midstream.server.sessions.services import Settings
 from midstream.server.sessions.ticks import WAITING_BYTES
+from midstream.server.sessions.versions import TIME_BLOCK_MS
 from tests.server.sessions.agent_turn import answer, begin
 from tests.server.sessions.house import Street, in_simulation, refusal
+
+T = TypeVar("T")
 
 
 @in_simulation
@@ -193,3 +201,27 @@ def test_any_texts_are_what_was_appended(
             assert said == ["".join(text for which, text, _ in pieces if which == part) for part in range(3)]
 
     in_simulation(story)(tmp_path_factory.mktemp("texts"), 1)
+
+
+@in_simulation
+async def test_text_never_waits_for_a_ceiling_to_be_raised(street: Street) -> None:
+    """Ceilings go up before they are reached, and what streams meanwhile is published below the old ones."""
+    async with street.house() as house:
+        recorder, turn = await begin(house)
+        async with turn.step() as step, step.text() as text:
+            write, writes = house.database.write, 0
+
+            async def slow(job: Callable[[apsw.Connection], T]) -> T:
+                nonlocal writes
+                writes += 1
+                await asyncio.sleep(1)
+                return await write(job)
+
+            house.database.write = slow  # type: ignore[method-assign]  # a disk that takes a second
+            for number in range(400):
+                await text.append("x")
+                await asyncio.sleep(0.05)
+                assert recorder.deltas[-1].version == recorder.replica.version
+                assert len(recorder.deltas) == number + 1
+            house.database.write = write  # type: ignore[method-assign]  # as it was
+            assert writes >= 20_000 // TIME_BLOCK_MS

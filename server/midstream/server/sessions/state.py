@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.projection import FinishedDraft, Place
     from midstream.server.sessions.services import Holder, Run, Services
-    from midstream.server.storage.records import LoadedSession
+    from midstream.server.storage.records import AttachmentRow, LoadedSession
 
 log = structlog.get_logger("midstream.session")
 
@@ -186,7 +186,7 @@ class LoadedState:
     def tick(self) -> None:
         """Publish what waits, or have the loop do it, which is busy or must raise the ceiling first."""
         self._is_planned = False
-        if self.busy or not self._flush_room():
+        if self.busy or not self._flush_room() or self.versions.is_low:
             self._loop.nudge()
 
     async def flush_due(self) -> None:
@@ -222,9 +222,14 @@ class LoadedState:
             # an epoch is named to its readers by a commit's sync, so nothing else may begin one
             message = "something was to be published before the first commit of a load"
             raise RuntimeError(message)
-        ledger, ended = self.versions.next_row(versions=0)
-        await self._store(SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended))
-        self.versions.committed(ledger, versions=0)
+        await self._store_ledger()
+
+    async def _store_ledger(self, attachment: AttachmentRow | None = None) -> None:
+        """Raise the ceilings where they are low, and store how far a remote agent has come."""
+        row, ended = self.versions.next_row(versions=0)
+        write = SessionWrite(session_no=self.session_no, ledger=row, epoch_end=ended, attachment=attachment)
+        await self._store(write)
+        self.versions.committed(row, versions=0)
 
     # Turns and interactions
 
@@ -299,11 +304,7 @@ class LoadedState:
         if not draft.is_empty():
             await self.commit(draft)
             return
-        ledger, ended = self.versions.next_row(versions=0)
-        await self._store(
-            SessionWrite(session_no=self.session_no, ledger=ledger, epoch_end=ended, attachment=draft.mark)
-        )
-        self.versions.committed(ledger, versions=0)
+        await self._store_ledger(draft.mark)
         self._run.stored(draft.mark)
 
     # Subscribers
@@ -331,8 +332,12 @@ class LoadedState:
     # Time
 
     async def on_time(self) -> None:
-        """Do what is due: text whose tick has passed, and interactions that expire."""
+        """Do what is due: text whose tick has passed, ceilings, and interactions that expire."""
         await self.flush_due()
+        if self.versions.is_low:
+            self.busy = False  # text is published meanwhile, below the old ceilings: it waits for no disk
+            await self._store_ledger()
+            self.busy = True
         clock = self._services.clock
         self._expiries.follow(self.projection, self.versions, now=clock.now())
         due = self._expiries.due(self.projection, now=clock.now(), wall_ms=clock.wall_ms())

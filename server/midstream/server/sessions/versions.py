@@ -75,6 +75,14 @@ class Versions:
         """Return how many versions may be published without a commit, at the last time given."""
         return self._last - self.published if self.last_time <= self._row.time_ceiling else 0
 
+    @property
+    def is_low(self) -> bool:
+        """Whether a ceiling is to be raised, so that it is not reached while something is published."""
+        return self._last > self.published and (
+            self._last - self.published < CEILING_BLOCK // 2
+            or self._row.time_ceiling - self.last_time < TIME_BLOCK_MS // 2
+        )
+
     def stamp(self, wall_ms: int) -> int:
         """Return the server time: never before the last one given."""
         self.last_time = max(self.last_time, wall_ms)

@@ -42,6 +42,12 @@ def test_where_the_event_loop_is_late_all_come_less_often_and_as_before_when_it_
     assert seconds == 0.01
 
 
+def test_what_a_timer_is_late_by_itself_does_not_count() -> None:
+    """Or one wait for a timer would be the reason for the next."""
+    one = Pace(tick_seconds=0.0, limit_seconds=0.05)
+    assert {one.seconds(late=0.0015, cost=0.0) for _ in range(100)} == {0.0}
+
+
 def test_without_a_limit_nothing_waits_whatever_the_load() -> None:
     """A server that is told to join nothing does not."""
     assert Pace(tick_seconds=0.0, limit_seconds=0.0).seconds(late=1.0, cost=1.0) == 0.0

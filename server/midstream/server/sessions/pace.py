@@ -11,6 +11,8 @@ _COSTS: Final = 2
 _LATES: Final = 4
 """Times the mean lateness that publications are apart. Where those of thousands of sessions fill the time,
 each is late by half of what all take: half of the time is left then too."""
+_SLACK: Final = 0.002
+"""Seconds that count as no lateness: the event loop's timers are a millisecond late where nothing runs."""
 _SMOOTHING: Final = 1 / 8
 _STEP: Final = 0.001
 """Seconds: what is due within it is done in one call of the event loop; a timer each costs 4 µs a token."""
@@ -62,7 +64,7 @@ class Pace:
 
         ``late`` is how much later than planned it was, ``cost`` what it took.
         """
-        self._late += (late - self._late) * _SMOOTHING
+        self._late += (max(0.0, late - _SLACK) - self._late) * _SMOOTHING
         return min(self._limit, max(self._tick, _COSTS * cost, _LATES * self._late))
 
     def _run(self, step: int) -> None:

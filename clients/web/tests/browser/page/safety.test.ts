@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeInBrowser } from "../chromium.js";
 import { pageStage } from "./page_stage.js";
-import { chatText, eventually, pathOf, say, untilAnswered, untilQuiet } from "./view.js";
+import { chatText, eventually, messages, pathOf, say, untilAnswered, untilQuiet } from "./view.js";
 
 /** Where nothing of the page may ever go. */
 const EVIL = "https://evil.example";
@@ -195,7 +195,8 @@ describeInBrowser("HTML and scripts", () => {
     await page.keyboard.press("Escape");
     await say(page, WAYS.join("\n"));
     await page.reload();
-    await untilAnswered(page, "So what.");
+    // the end of the chat is in view, and nothing far from it is drawn
+    await messages(page, "You").filter({ hasText: WAYS[0] }).last().waitFor();
     expect(await dangers(page)).toEqual([]);
     await page.goto(new URL(`/s/${encodeURIComponent(WAYS[0] ?? "")}`, page.url()).href);
     await page.getByRole("heading", { name: "There is no such chat" }).waitFor();

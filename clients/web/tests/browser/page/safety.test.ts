@@ -196,7 +196,10 @@ describeInBrowser("HTML and scripts", () => {
     await say(page, WAYS.join("\n"));
     await page.reload();
     // the end of the chat is in view, and nothing far from it is drawn
-    await messages(page, "You").filter({ hasText: WAYS[0] ?? "" }).last().waitFor();
+    await messages(page, "You")
+      .filter({ hasText: WAYS[0] ?? "" })
+      .last()
+      .waitFor();
     expect(await dangers(page)).toEqual([]);
     await page.goto(new URL(`/s/${encodeURIComponent(WAYS[0] ?? "")}`, page.url()).href);
     await page.getByRole("heading", { name: "There is no such chat" }).waitFor();

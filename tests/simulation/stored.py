@@ -57,7 +57,7 @@ def _session(connection: apsw.Connection, row: Wire) -> StoredSession:
     revisions: dict[int, list[int]] = {}
     opened: list[int] = []
     interactions: dict[str, Wire] = {}
-    for found in _rows(connection, "SELECT * FROM messages WHERE session_no = ?", number):
+    for found in _rows(connection, "SELECT * FROM messages WHERE session_no = ? ORDER BY sequence", number):
         sequence = found["sequence"]
         parts = _rows(
             connection,

@@ -14,8 +14,8 @@ import sys
 import time
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
 
+from bench.orders import orders
 from midstream.server import Server, Turn, logs
 from midstream.server.clock import SystemClock
 
@@ -70,14 +70,6 @@ class Talker:
         return words[0] == "step"
 
 
-async def _orders() -> AsyncIterator[list[str]]:
-    reader = StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield line.decode().split()
-
-
 async def main(database: str) -> None:
     """Serve until the input ends."""
     logs.configure(level="error")
@@ -85,7 +77,7 @@ async def main(database: str) -> None:
     server = Server(agent=talker.run, database=database, clock=clock, tick_ms=0)
     async with server.listen("127.0.0.1", 0) as running:
         print(running.url, flush=True)
-        async for words in _orders():
+        async for words in orders():
             answer: object = "done"
             if words[0] == "later":
                 clock.moved_ms += int(words[1])

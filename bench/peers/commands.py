@@ -19,10 +19,10 @@ import asyncio
 import os
 import sys
 import time
-from asyncio import StreamReader
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from typing import NoReturn, Protocol
 
+from bench.orders import orders
 from bench.resident import resident
 
 
@@ -40,7 +40,7 @@ class Peer(Protocol):
 async def obey(peer: Peer, port: int) -> NoReturn:
     """Obey until the input ends, and exit then, without a word to the subscribers."""
     print(f"ready ws://127.0.0.1:{port}", flush=True)
-    async for words in _orders():
+    async for words in orders():
         print(await _answer(peer, words), flush=True)
     os._exit(0)
 
@@ -95,14 +95,6 @@ async def _pace(peer: Peer, rooms: int, rate: int, count: int) -> None:
             await peer.publish(number % rooms, b"word%016x" % time.monotonic_ns())
         sent = max(sent, due)
         await asyncio.sleep(max(0.0, start + sent / rate - time.monotonic()))
-
-
-async def _orders() -> AsyncIterator[list[str]]:
-    reader = StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield line.decode().split()
 
 
 def run(serve: Coroutine[object, object, None]) -> None:

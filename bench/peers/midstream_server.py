@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import tempfile
 import time
-from asyncio import StreamReader
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -31,6 +29,7 @@ from typing import Final, NamedTuple, cast
 from bench.caller import Caller, Refused, calling
 from bench.contenders import session
 from bench.copies import copy_session
+from bench.orders import orders
 from midstream.server import Config, Limits, Server, Step, TextStream, Turn, interpreter, logs
 from midstream.server.sessions.writer import TurnWriter
 
@@ -228,14 +227,6 @@ def token_of(size: int) -> str:
     return "word" * max(1, (size - FRAME_OVERHEAD) // 4)
 
 
-async def _orders() -> AsyncIterator[list[str]]:
-    reader = StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield line.decode().split()
-
-
 async def _obey(stage: Stage, caller: Caller, words: list[str]) -> object:
     match words:
         case ["cpu"]:
@@ -274,7 +265,7 @@ async def serve(options: argparse.Namespace, database: Path) -> None:
         if not options.resting:
             await stage.wake(caller, options.sessions)
         print(f"ready {running.url}", flush=True)
-        async for words in _orders():
+        async for words in orders():
             print(await _obey(stage, caller, words), flush=True)
 
 

@@ -18,17 +18,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import sys
 import time
 import tracemalloc
-from asyncio import StreamReader
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 from bench.caller import Caller, calling
 from bench.contenders import session
 from bench.copies import copy_session, lengthen_session
+from bench.orders import orders
 from bench.resident import resident
 from midstream.protocol.calls import SessionParams, SessionResult, SubscribeParams, SubscribeResult
 from midstream.server import Config, Limits, Server, Turn, logs
@@ -101,14 +100,6 @@ async def _some_at_once(work: Callable[[str], Awaitable[None]], numbers: range) 
         await asyncio.gather(*map(work, names[start : start + ALL_AT_ONCE]))
 
 
-async def _orders() -> AsyncIterator[list[str]]:
-    reader = StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield line.decode().split()
-
-
 async def _obey(stage: Stage, words: list[str]) -> object:
     match words:
         case ["cpu"]:
@@ -151,7 +142,7 @@ async def serve(options: argparse.Namespace) -> None:
     async with server.listen("127.0.0.1", 0) as running, calling(running.url) as caller:
         print(f"ready {running.url}", flush=True)
         stage = Stage(caller)
-        async for words in _orders():
+        async for words in orders():
             print(await _obey(stage, words), flush=True)
 
 

@@ -12,9 +12,10 @@ import itertools
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from random import Random
 from typing import Literal
 
 import apsw
@@ -27,6 +28,8 @@ _KINDS: dict[int, FileKind] = {
     apsw.SQLITE_OPEN_MAIN_JOURNAL: "journal",
 }
 _numbers = itertools.count(1)
+SECTOR = 512
+"""Bytes that a disk writes whole or not at all."""
 
 
 class Fault(Enum):
@@ -58,6 +61,51 @@ class _Armed:
     times: int | None
 
 
+@dataclass(slots=True)
+class Platter:
+    """One file as the hardware has it: what an fsync made certain, and what was written since.
+
+    What was not synced may be there after the power was lost, or not, or in part, and in any order.
+    """
+
+    certain: bytearray = field(default_factory=bytearray)
+    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
+    """Offsets and what was written there; None where the file was cut off there."""
+    is_certain: bool = False
+    """Whether its name is on the disk."""
+
+    def sync(self) -> None:
+        """Make all that was written certain."""
+        for offset, data in self.unsynced:
+            self._apply(self.certain, offset, data)
+        self.unsynced.clear()
+        self.is_certain = True
+
+    def after_power_loss(self, chance: Random | None) -> bytes:
+        """Return what is there: with chance some of what was not synced, torn between sectors; else none."""
+        left = bytearray(self.certain)
+        if chance is not None:
+            for offset, data in self.unsynced:
+                fate = chance.choice(["whole", "lost", "torn"])
+                if data is None:
+                    if fate == "whole":
+                        self._apply(left, offset, data)
+                    continue
+                for start in range(0, len(data), SECTOR):
+                    if fate == "whole" or (fate == "torn" and chance.random() < 0.5):
+                        self._apply(left, offset + start, data[start : start + SECTOR])
+        return bytes(left)
+
+    @staticmethod
+    def _apply(content: bytearray, offset: int, data: bytes | None) -> None:
+        if data is None:
+            del content[offset:]
+            return
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+
+
 class Disk(apsw.VFS):
     """A disk with faults on demand; use it through `broken_disk`, or `unregister` it yourself.
 
@@ -67,13 +115,13 @@ class Disk(apsw.VFS):
     """
 
     def __init__(self, *, remember: bool = False) -> None:
-        """Register the disk. With `remember` each fsync keeps a copy of the file, for `after_power_loss`."""
+        """Register the disk. With `remember` it knows what an fsync made certain, for `after_power_loss`."""
         self.name = f"disk-{next(_numbers)}"
         self.injected = 0
         self._armed: list[_Armed] = []
         self._lock = threading.Lock()  # SQLite calls from the writer's thread and the readers'
         self._remember = remember
-        self._durable: dict[str, bytes] = {}
+        self._platters: dict[str, Platter] = {}
         super().__init__(self.name, base="")
 
     def fail(self, fault: Fault, *, file: FileKind = "wal", after: int = 0, times: int | None = None) -> None:
@@ -86,14 +134,16 @@ class Disk(apsw.VFS):
         with self._lock:
             self._armed.clear()
 
-    def after_power_loss(self, directory: Path) -> None:
-        """Write what is certain to be on the platters now into a directory: each file as at its last fsync.
+    def after_power_loss(self, directory: Path, chance: Random | None = None) -> None:
+        """Write what a loss of power now would leave into a directory.
 
-        The harshest disk that keeps its promises: nothing that was not synced survives.
+        Without ``chance`` the harshest disk that keeps its promises: each file as at its last fsync. With it,
+        what was written since is there, or not, or torn between its sectors.
         """
         with self._lock:
-            for name, content in self._durable.items():
-                (directory / Path(name).name).write_bytes(content)
+            for name, platter in self._platters.items():
+                if platter.is_certain:
+                    (directory / Path(name).name).write_bytes(platter.after_power_loss(chance))
 
     def check(self, operation: str, file: FileKind) -> None:
         """Raise the fault that is armed for this operation, if any; called by the disk's files."""
@@ -109,14 +159,26 @@ class Disk(apsw.VFS):
                 self.injected += 1
                 raise armed.fault.error()
 
-    def synced(self, name: str, content: bytes) -> None:
-        """Note what an fsync made certain; called by the disk's files."""
+    def opened(self, name: str, content: bytes) -> None:
+        """Note a file as it was found; called by the disk's files."""
         with self._lock:
-            self._durable[name] = content
+            if name not in self._platters:
+                # what was there before is taken to be certain; a new file is not, not even its name
+                self._platters[name] = Platter(bytearray(content), is_certain=bool(content))
+
+    def wrote(self, name: str, offset: int, data: bytes | None) -> None:
+        """Note what was written, or where the file was cut off; called by the disk's files."""
+        with self._lock:
+            self._platters.setdefault(name, Platter()).unsynced.append((offset, data))
+
+    def synced(self, name: str) -> None:
+        """Note that all of a file is certain now; called by the disk's files."""
+        with self._lock:
+            self._platters.setdefault(name, Platter()).sync()
 
     @property
     def remembers(self) -> bool:
-        """Whether an fsync is to tell `synced` what the file holds."""
+        """Whether the files are to tell what happens to them."""
         return self._remember
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
@@ -127,7 +189,7 @@ class Disk(apsw.VFS):
         """Delete a file, for good."""
         super().xDelete(filename, syncdir)
         with self._lock:
-            self._durable.pop(filename, None)
+            self._platters.pop(filename, None)
 
 
 class _File(apsw.VFSFile):
@@ -139,6 +201,11 @@ class _File(apsw.VFSFile):
         self._kind: FileKind = _kind_of(flags[0])
         disk.check("open", self._kind)
         super().__init__("", name, flags)
+        self._is_kept = disk.remembers and self._kind != "other"
+        if self._is_kept:
+            # Through this very handle: closing another one of the same file would drop SQLite's locks.
+            size = super().xFileSize()
+            disk.opened(self._name, super().xRead(size, 0) if size else b"")
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - SQLite's name
         self._disk.check("read", self._kind)
@@ -147,13 +214,19 @@ class _File(apsw.VFSFile):
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
         self._disk.check("write", self._kind)
         super().xWrite(data, offset)
+        if self._is_kept:
+            self._disk.wrote(self._name, offset, bytes(data))
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802 - SQLite's name
+        super().xTruncate(newsize)
+        if self._is_kept:
+            self._disk.wrote(self._name, newsize, None)
 
     def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
         self._disk.check("sync", self._kind)
         super().xSync(flags)
-        if self._disk.remembers:
-            # Through this very handle: closing another one of the same file would drop SQLite's locks.
-            self._disk.synced(self._name, super().xRead(super().xFileSize(), 0))
+        if self._is_kept:
+            self._disk.synced(self._name)
 
 
 def _kind_of(flags: int) -> FileKind:

@@ -61,12 +61,15 @@ class NeverBack(Chronicle):
 class Siege:
     """One database, the servers that are killed on it, and who goes on all the same."""
 
+    moments = MOMENTS
+    """When servers die."""
+
     def __init__(self, directory: Path, seed: int) -> None:
         self.chance = Random(seed)
         self.ledger = Ledger(directory / "journal")
         self.deaths: Counter[str] = Counter()
         self._cut_off: dict[str, int] = {}
-        self._path = directory / "chat.db"
+        self.path = directory / "chat.db"
         self._server: ServerProcess | None = None
         self._readers: list[Reader] = []
         self._handles: list[TurnHandle] = []
@@ -107,12 +110,12 @@ class Siege:
 
     async def cycle(self, number: int) -> str:
         """Let everybody work until the server dies, start another, and reckon; say how it died."""
-        moment, count = self.chance.choice(MOMENTS), self.chance.randint(1, 60)
+        moment, count = self.chance.choice(self.moments), self.chance.randint(1, 60)
         died = f"{moment} {count * 5 if moment == 'outside' else count}"
         try:
             if moment != "outside":
                 await self.server.stop()
-                await self._start(f"{moment}:{count}")
+                await self._start(self.planned(moment, count))
             await self._rejoin()
             await self._work_until_death(count * 5 if moment == "outside" else None)
         except Died:
@@ -140,9 +143,17 @@ class Siege:
 
     # The server
 
+    def planned(self, moment: str, count: int) -> str:
+        """Say to a server when it is to die."""
+        return f"{moment}:{count}"
+
+    def found(self) -> None:
+        """Do what is to be done before a server finds what the last one left."""
+
     async def _start(self, die_at: str) -> None:
+        self.found()
         server = await ServerProcess.start(
-            self._path, "work", die_at=die_at, journal=self.ledger.journal, **SETTINGS
+            self.path, "work", die_at=die_at, journal=self.ledger.journal, **SETTINGS
         )
         self._server = server
         if self._mine:

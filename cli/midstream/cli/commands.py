@@ -228,6 +228,29 @@ def inspect(
         sys.stdout.flush()
 
 
+@app.command()
+def backup(
+    source: Annotated[Path, typer.Argument(metavar="DATABASE", help="The SQLite file, in use or not.")],
+    destination: Annotated[Path, typer.Argument(help="The copy; there must be no such file.")],
+) -> None:
+    """Copy a database, while its server runs or not, as it is at one moment; the copy is checked."""
+    from midstream.cli.upkeep import backup as copy
+
+    with _failures():
+        sys.stdout.write(f"{copy(source, destination)}\n")
+
+
+@app.command()
+def check(database: Annotated[Path, typer.Argument(help="The SQLite file, in use or not.")]) -> None:
+    """Say whether a database is sound: what SQLite checks, and what must hold between its rows."""
+    from midstream.cli.upkeep import check as look
+
+    with _failures():
+        for line in look(database):
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+
 class Form(StrEnum):
     """The forms of a session in a file, besides midstream's own."""
 

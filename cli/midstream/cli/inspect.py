@@ -5,7 +5,7 @@ from __future__ import annotations
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,8 @@ _BATCH = 200
 
 
 @contextmanager
-def read_only(path: Path) -> Generator[apsw.Connection]:
-    """Open a database for reading, on one state throughout, whether or not a server owns it.
+def read_only(path: Path, *, is_held: bool = True) -> Generator[apsw.Connection]:
+    """Open a database for reading, on one state throughout (``is_held``), whether or not a server owns it.
 
     Raises:
         CommandFailed: there is no such file, or it is no database of midstream.
@@ -42,7 +42,7 @@ def read_only(path: Path) -> Generator[apsw.Connection]:
         connection = Place.at(path, vfs=None, synchronous="FULL").connect_reader()
         try:
             _check_schema(path, connection)
-            with connection:
+            with connection if is_held else nullcontext():
                 yield connection
         finally:
             connection.close(force=True)

@@ -12,6 +12,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
+from logging import DEBUG, ERROR
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -167,7 +168,9 @@ class SessionLoop:
             await self._serve(self._state)
             self._end(Unavailable("The session was let go. Send the call again."))
         except StorageError as error:
-            log.error("session_storage_failed", error=str(error))  # noqa: TRY400  # the text says it all
+            # of a disk that fails the storage itself tells, once and not for every session
+            is_told = isinstance(error, (CommitFailed, ReadFailed))
+            log.log(DEBUG if is_told else ERROR, "session_storage_failed", error=str(error))
             self._break(error)
         except BaseException as error:
             self._break(error)

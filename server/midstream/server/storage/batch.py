@@ -28,8 +28,9 @@ SYSTEM_ERRORS = (
     apsw.FullError,
     apsw.IOError,
     apsw.NoMemError,
+    apsw.NotADBError,
 )
-"""Errors that say nothing about a job's statements, only about disk, memory or locks."""
+"""Errors that say nothing about a job's statements, only about disk, file, memory or locks."""
 
 
 @dataclass(frozen=True, slots=True)

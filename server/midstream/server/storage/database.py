@@ -13,7 +13,8 @@ import apsw
 
 from midstream.server.storage.connection import Place, Synchronous
 from midstream.server.storage.engines import HeldReader, Reader, Writer
-from midstream.server.storage.errors import DatabaseClosed, StorageError
+from midstream.server.storage.errors import CommitFailed, DatabaseClosed, ReadFailed, StorageError
+from midstream.server.storage.health import Health
 from midstream.server.storage.lanes import InlineLane, Lane, ThreadLane
 
 BATCH_JOBS = 128
@@ -52,11 +53,13 @@ class Database:
     Attributes:
         generation: the number of this owner. Each opening raises it by one and stores it; every batch of
             writes checks that the file still holds it.
+        health: whether writes and reads work; the log is told when that changes.
     """
 
     def __init__(self, place: Place, writer: Lane, readers: Lane, generation: int) -> None:
         """Use `open`."""
         self.generation = generation
+        self.health = Health(asyncio.get_running_loop().time)
         self._place = place
         self._writer = writer
         self._readers = readers
@@ -120,7 +123,13 @@ class Database:
             DatabaseClosed: `close` was called before.
         """
         self._require_open()
-        return cast("T", await self._writer.submit(job))
+        try:
+            result = await self._writer.submit(job)
+        except CommitFailed as error:
+            self.health.failed("writes", error)
+            raise
+        self.health.worked("writes")
+        return cast("T", result)
 
     async def read(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run a job on one consistent state that holds every write acknowledged before this call.
@@ -132,7 +141,13 @@ class Database:
             DatabaseClosed: `close` was called before.
         """
         self._require_open()
-        return cast("T", await self._readers.submit(job))
+        try:
+            result = await self._readers.submit(job)
+        except ReadFailed as error:
+            self.health.failed("reads", error)
+            raise
+        self.health.worked("reads")
+        return cast("T", result)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[Snapshot]:

@@ -200,6 +200,8 @@ def _why_unusable(error: apsw.Error) -> str:
             advice = "Another program has it locked; close that program."
         case apsw.FullError():
             advice = "The disk is full; free some space."
+        case apsw.CorruptError():
+            advice = "It is damaged: `midstream check` says where. Put a backup in its place."
         case _:
             advice = (
                 "Check that it is a database of this program, that this user may write to it, and the disk."

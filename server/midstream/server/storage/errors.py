@@ -123,6 +123,18 @@ class DatabaseUnusable(StorageError):
         self.problem = problem
 
 
+class CopyFailed(StorageError):
+    """A copy of a database was not made; nothing is left of it."""
+
+    code = "copy_failed"
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """Name the copy; ``problem`` says what is wrong and what to do."""
+        super().__init__(f"The copy {path} was not made: {problem}.")
+        self.path = path
+        self.problem = problem
+
+
 class DatabaseClosed(StorageError):
     """The database (or the snapshot) was closed before this work was handed in; it was not done."""
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 # apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
 # pyright: reportUnknownMemberType=false
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from midstream.server.storage.errors import DatabaseUnusable
+import apsw
+
+from midstream.server.storage.copies import copy
+from midstream.server.storage.errors import CopyFailed, DatabaseUnusable
 
 if TYPE_CHECKING:
-    import apsw
+    from collections.abc import Sequence
 
 _TABLES = """
 -- One row a session. status: live | forking (not to be seen yet) | deleted (the id is never given again).
@@ -184,20 +188,30 @@ WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'owner
 """A table that stands in a file without a schema; the owner's is made apart from the schema."""
 
 
-def migrate(connection: apsw.Connection) -> None:
+def copy_before(database: Path, version: int) -> Path:
+    """Return where the copy is kept that is made before a file gets a schema."""
+    return database.with_name(f"{database.name}.before-schema-{version}")
+
+
+def migrate(connection: apsw.Connection, *, steps: Sequence[str] = STEPS) -> None:
     """Create the tables in a new file, or bring an older one up. Runs inside the transaction that opens it.
 
+    Of an older file that has sessions a copy is kept beside it first (:func:`copy_before`).
+
     Raises:
-        DatabaseUnusable: the file was written by a newer midstream, or belongs to another program;
-            nothing was changed.
+        DatabaseUnusable: the file was written by a newer midstream, or belongs to another program, or
+            its copy cannot be made; nothing was changed.
 
     """
     (found,) = next(iter(connection.execute("PRAGMA user_version")))
-    if found > SCHEMA_VERSION:
+    known = len(steps)
+    if found > known:
         raise DatabaseUnusable(
             connection.filename,
-            f"it has schema {found}, and this midstream knows up to {SCHEMA_VERSION}. "
-            "Start it with the version that wrote it, or a newer one.",
+            f"it has schema {found}, and this midstream knows up to {known}. "
+            "Start it with the version that wrote it, or a newer one; or, to go back, start this one on the"
+            f" copy that the newer one kept beside it ({copy_before(Path('FILE'), found).name}), without what was"
+            " written since.",
         )
     if found == 0:
         strangers = [str(name) for (name,) in connection.execute(_STRANGERS)]
@@ -207,7 +221,46 @@ def migrate(connection: apsw.Connection) -> None:
                 f"it holds the table {strangers[0]!r}, and no schema of midstream: it belongs to another "
                 "program. Give another path.",
             )
-    for step in STEPS[found:]:
+    if 0 < found < known:
+        _keep_copy(connection, known)
+    for step in steps[found:]:
         connection.execute(step)
-    if found < SCHEMA_VERSION:
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    if found < known:
+        connection.execute(f"PRAGMA user_version = {known}")
+
+
+def _keep_copy(connection: apsw.Connection, version: int) -> None:
+    """Keep what an older program can go back to, where there is anything to keep."""
+    if not connection.filename or connection.execute("SELECT 1 FROM sessions LIMIT 1").get is None:
+        return
+    kept, again = copy_before(Path(connection.filename), version), 1
+    # by another connection, which sees the file as it was found: this one is in a transaction
+    before = apsw.Connection(connection.filename, flags=apsw.SQLITE_OPEN_READONLY, vfs=connection.open_vfs)
+    try:
+        while kept.exists():
+            if _openings(kept) == _openings(before):
+                return  # of an attempt that ended after it: nobody has opened the file since
+            again += 1
+            kept = copy_before(Path(connection.filename), version).with_suffix(
+                f".before-schema-{version}-{again}"
+            )
+        copy(before, kept, check=False)
+    except CopyFailed as failed:
+        raise DatabaseUnusable(
+            connection.filename,
+            f"it has an older schema, and a copy is kept before that is changed. {failed} The file was left"
+            " as it was.",
+        ) from failed
+    finally:
+        before.close(force=True)
+
+
+def _openings(where: Path | apsw.Connection) -> object:
+    """Return how often a database was opened for writing: no two states of a file that were left have one."""
+    if isinstance(where, Path):
+        connection = apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return _openings(connection)
+        finally:
+            connection.close(force=True)
+    return where.execute("SELECT generation FROM owner").get

@@ -60,7 +60,7 @@ async def test_clients_that_never_read_while_a_million_deltas_flow_cost_bounded_
     await until_ended(reader, turn_id)
     _, most = server.memory()
     await server.until(lambda: len(server.logged) == SLEEPERS)
-    assert {line["event"] for line in server.logged} == {"cutting"}
+    assert {line["event"] for line in server.logged} == {"connection_cut"}
     assert len({line["connection_id"] for line in server.logged}) == SLEEPERS
     assert not any("turn_id" in line or "session_id" in line for line in server.logged)
     said = reader.replica.messages()[-1]

@@ -26,6 +26,9 @@ IGNORE = re.compile(
 RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
+LOGGED = re.compile(r"\b_?log\.(?:debug|info|warning|error|exception)\(\s*f?[\"']([^\"']*)[\"']")
+
+
 @functools.cache
 def repository_files() -> tuple[Path, ...]:
     """All files that are committed, or would be by `git add --all`."""
@@ -140,6 +143,17 @@ def test_every_ignore_in_code_has_its_reason_beside_it() -> None:
             and token.start[0] - 1 not in lines_of_comment
         ]
     assert bare == []
+
+
+def test_every_line_of_a_log_is_a_named_event() -> None:
+    """It can be searched for by one name; what it is about stands in named fields, not in its text."""
+    named = 0
+    for path, text in texts():
+        if path.suffix == ".py" and "midstream" in path.parts:
+            for event in LOGGED.findall(text):
+                assert re.fullmatch(r"[a-z]+(?:_[a-z]+)+", event), f"{path} logs {event!r}"
+                named += 1
+    assert named, "nothing is logged"
 
 
 def test_relative_links_in_documents_lead_to_files() -> None:

@@ -27,9 +27,8 @@ ANSWERS_BYTES = 64 * 1024
 LOUD = (
     "session_failed",
     "call_failed",
-    "connection failed",
-    "call failed",
-    "answer failed",
+    "connection_failed",
+    "answer_failed",
     "attachment_failed",
     "write_failed",
     "frame_refused",

@@ -151,7 +151,7 @@ class Calls:
         except MidstreamError as error:
             answer(error)
         except Exception:  # noqa: BLE001 - one call must not end a connection
-            _log.exception("call failed", method=call.method)
+            _log.exception("call_failed", method=call.method)
             answer(failure())
 
     def gone(self, worker: Worker) -> None:

@@ -112,7 +112,7 @@ class Listener:
         :attr:`~midstream.server.config.Config.drain_seconds` where it is not given.
         """
         self.draining = True
-        _log.info("draining", connections=len(self._peers))
+        _log.info("server_draining", connections=len(self._peers))
         for index, peer in enumerate(list(self._peers)):
             peer.go_away("draining", FIRST_RETURN_MS + index * RETURN_STEP_MS)
         await self._until_gone(self._config.drain_seconds if seconds is None else seconds)
@@ -150,7 +150,7 @@ class Listener:
         self._peers[peer] = None
         if self.draining:
             peer.go_away("draining", FIRST_RETURN_MS)
-        _log.info("connection opened")
+        _log.info("connection_opened")
         try:
             await peer.serve()
         finally:
@@ -205,7 +205,7 @@ class Listener:
             raise _cannot_listen(self._config, error) from None
         self.host, self.port = server.sockets[0].getsockname()[:2]
         _keep_waiting(server.sockets)
-        _log.info("listening", host=self.host, port=self.port)
+        _log.info("server_listening", host=self.host, port=self.port)
         try:
             yield
         finally:
@@ -215,7 +215,7 @@ class Listener:
                 websocket.transport.abort()  # in the middle of an HTTP handshake
             server.close(close_connections=False)
             await server.wait_closed()
-            _log.info("stopped")
+            _log.info("server_stopped")
 
 
 @asynccontextmanager

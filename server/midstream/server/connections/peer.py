@@ -118,7 +118,7 @@ class Peer:
         try:
             await self._read()
         except ConnectionClosed as closed:
-            _log.info("connection closed", code=closed.rcvd.code if closed.rcvd else None)
+            _log.info("connection_closed", code=closed.rcvd.code if closed.rcvd else None)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -161,7 +161,7 @@ class Peer:
             )
             self._perform(effects)
         except Exception:  # noqa: BLE001 - one connection must not end the server
-            _log.exception("connection failed")
+            _log.exception("connection_failed")
             self.close(CloseCode.INTERNAL, "the server failed; its log says how")
         self._rearm()
 
@@ -173,7 +173,7 @@ class Peer:
         try:
             effects = self._connection.answer(call_id, answer, now=now)
         except Exception:  # noqa: BLE001 - a session's loop must not learn of it
-            _log.exception("answer failed", answer=type(answer).__name__)
+            _log.exception("answer_failed", answer=type(answer).__name__)
             effects = self._connection.answer(call_id, failure(), now=now)
         self._perform(effects)
         self._rearm()
@@ -263,11 +263,11 @@ class Peer:
     def _end(self, effect: Close | Abort) -> None:
         code, reason = effect.code, effect.reason
         if isinstance(effect, Close):
-            _log.info("closing", code=code.value, reason=reason)
+            _log.info("connection_closing", code=code.value, reason=reason)
             self._flush()
             while self._websocket.writable and self._outbox.size:
                 self._flush()
             self._websocket.finish(code, reason)
         else:
-            _log.warning("cutting", code=code.value, reason=reason)
+            _log.warning("connection_cut", code=code.value, reason=reason)
             self._websocket.cut(code, reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     OpenDatabase = Callable[[str], Awaitable[Database]]
 
+LEAVING_SECONDS: Final = 1.0
+"""What clients get to have their calls answered and to leave, once no turn runs here any more."""
+
 
 class RunningServer:
     """A server that listens; made by :meth:`Server.listen`."""
@@ -38,6 +41,7 @@ class RunningServer:
         listener: Listener,
         agents: InProcessAgents | RemoteAgents,
         stopped: asyncio.Event,
+        end_turns: Callable[[], Awaitable[None]],
         *,
         drain_seconds: float,
     ) -> None:
@@ -46,6 +50,7 @@ class RunningServer:
         self._agents = agents
         self._drain_seconds = drain_seconds
         self._stopped = stopped
+        self._end_turns = end_turns
         self.host = listener.host
         self.port = listener.port
 
@@ -72,10 +77,16 @@ class RunningServer:
     async def drain(self, seconds: float | None = None) -> None:
         """Send the clients away, and give running turns up to ``seconds`` to end by themselves.
 
-        ``seconds`` is ``drain_seconds`` of the configuration where it is not given.
+        At once ``/healthz`` says so, and each client gets its ``goaway``. Who stays sees the turns end, the
+        last ones as interrupted; those of workers, which go on when a server is back, are stored as they are.
+        Then all connections are closed. ``seconds`` is ``drain_seconds`` of the configuration where it is
+        not given.
         """
         limit = self._drain_seconds if seconds is None else seconds
-        await asyncio.gather(self._listener.drain(limit), self._agents.finished(limit))
+        self._listener.dismiss()
+        await self._agents.finished(limit)
+        await self._end_turns()
+        await self._listener.drain(min(limit, LEAVING_SECONDS))
 
 
 class Server:
@@ -170,7 +181,7 @@ class Server:
                 listen(config, registry, remote, self._clock, self._ids, restart=self._restart)
             )
             stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends
-            yield RunningServer(listener, agents, stopped, drain_seconds=config.drain_seconds)
+            yield RunningServer(listener, agents, stopped, end_turns, drain_seconds=config.drain_seconds)
 
 
 def _remote(config: Config) -> RemoteAgents:

@@ -48,6 +48,10 @@ FIRST_RETURN_MS: Final = 500
 RETURN_STEP_MS: Final = 10
 """By how much each client comes back later than the one before: accepting one costs a millisecond or so, and
 it has sessions to catch up with."""
+LEAST_STEP_MS: Final = 2
+"""Where they are many they come closer together, down to about twice what accepting them costs."""
+RETURN_SPREAD_MS: Final = 6_000
+"""In which all are to be back, where that leaves each the least step."""
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -104,17 +108,26 @@ class Listener:
         """How many WebSockets are open."""
         return len(self._peers)
 
+    def dismiss(self) -> None:
+        """Say ``goaway`` to every client, and to those who still come; a second call does nothing.
+
+        Each is told another delay, so that they do not all come back at once. From now on ``/healthz`` says
+        503, and until the listener is left new clients are refused by close code 4000.
+        """
+        if self.draining:
+            return
+        self.draining = True
+        _log.info("server_draining", connections=len(self._peers))
+        step = min(max(RETURN_SPREAD_MS / max(len(self._peers), 1), LEAST_STEP_MS), RETURN_STEP_MS)
+        for index, peer in enumerate(list(self._peers)):
+            peer.go_away("draining", FIRST_RETURN_MS + round(index * step))
+
     async def drain(self, seconds: float | None = None) -> None:
         """Let the clients go: ``goaway`` now, close code 4000 for those still here after ``seconds``.
 
-        Each is told another delay, so that they do not all come back at once. Until the listener is
-        left, new ones are refused by close code 4000 and ``/healthz`` says 503. ``seconds`` is
-        :attr:`~midstream.server.config.Config.drain_seconds` where it is not given.
+        ``seconds`` is :attr:`~midstream.server.config.Config.drain_seconds` where it is not given.
         """
-        self.draining = True
-        _log.info("server_draining", connections=len(self._peers))
-        for index, peer in enumerate(list(self._peers)):
-            peer.go_away("draining", FIRST_RETURN_MS + index * RETURN_STEP_MS)
+        self.dismiss()
         await self._until_gone(self._config.drain_seconds if seconds is None else seconds)
         await self._close_all()
 

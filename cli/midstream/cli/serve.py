@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 LISTENING = "Listening on"
 """How the line begins that says where; who starts a server can wait for it."""
+ENDING_SECONDS = 15
+"""After how long a server that was told to stop ends at the latest, beyond what turns get: with the usual ten
+seconds for these it is 25, and who supervises it mostly gives it thirty."""
 TAKEN_OVER = (
     "Another process has taken the database over, or its file was deleted, moved or replaced, so this server"
     " stopped."
@@ -53,7 +56,7 @@ async def serve(config: Config, *, speed: float, out: TextIO, lab: bool = False)
         server = Server(agent=agent, config=config, restart=restart if lab else None)
     except AgentUnavailable as error:
         raise CommandFailed(str(error), code=MISUSED) from error
-    with stop_signals() as stopped:
+    with stop_signals(within=config.drain_seconds + ENDING_SECONDS) as stopped:
         try:
             await _until_stopped(server, stopped, out)
         except (ConfigError, StorageError) as error:

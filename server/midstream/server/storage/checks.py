@@ -49,8 +49,8 @@ WHERE status = 'live' AND NOT EXISTS (
 """,
     "the turn that runs is not there, or does not run": """
 SELECT session_id FROM sessions AS s
-WHERE status = 'live' AND running_turn_id IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM turns AS t WHERE t.session_no = s.session_no AND t.turn_id = s.running_turn_id AND is_running)
+WHERE status = 'live' AND running_turn_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM turns AS t
+    WHERE t.session_no = s.session_no AND t.turn_id = s.running_turn_id AND is_running)
 """,
     "a turn runs that its session does not name": """
 SELECT session_id || ' turn ' || turn_id FROM turns AS t JOIN sessions AS s USING (session_no)

@@ -19,7 +19,7 @@ AGAIN_SECONDS: Final = 60.0
 """How long the log is silent after it said that something fails, where that comes and goes."""
 
 _DO: Final = {
-    "writes": "check the disk for space and errors; writes are refused and what is stored is served meanwhile",
+    "writes": "check the disk for space and errors; writes are refused and what is stored is served",
     "reads": "check the disk for errors; what cannot be read is refused meanwhile",
 }
 _DAMAGED: Final = "stop the server, run `midstream check` on the file, and restore a backup"

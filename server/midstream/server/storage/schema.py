@@ -210,8 +210,7 @@ def migrate(connection: apsw.Connection, *, steps: Sequence[str] = STEPS) -> Non
             connection.filename,
             f"it has schema {found}, and this midstream knows up to {known}. "
             "Start it with the version that wrote it, or a newer one; or, to go back, start this one on the"
-            f" copy that the newer one kept beside it ({copy_before(Path('FILE'), found).name}), without what was"
-            " written since.",
+            f" copy that the newer one kept beside it (*.before-schema-{found}), without what came since.",
         )
     if found == 0:
         strangers = [str(name) for (name,) in connection.execute(_STRANGERS)]

@@ -279,7 +279,7 @@ def test_nothing_is_named_that_does_not_exist() -> None:
     assert methods <= set(PARAMS)
     allowed = {*_errors(), *Limits.__struct_fields__, *PARAMS, *_reasons(), "session", "message", "turn"}
     allowed |= {"interaction", "input", "key", "reject", "first_sequence", "id", "kind", "with", "current"}
-    allowed |= {"through_sequence", "summary"}
+    allowed |= {"through_sequence", "summary", "token"}
     for line in re.findall(r"^(?:Result: .*)?Errors: (.*?)\. Again:", prose, re.MULTILINE | re.DOTALL):
         assert set(WORD.findall(line)) <= allowed, line
     numbers = {int(number) for number in re.findall(r"(?<![|\d`] )\b(4[05]\d\d)\b(?! \| bytes)", prose)}

@@ -320,6 +320,20 @@ class ForkParams(_Params, frozen=True, kw_only=True):
     title: str | UnsetType = UNSET
 
 
+class AuthParams(_Params, frozen=True, kw_only=True):
+    """``auth``: another token of the same subject."""
+
+    token: Annotated[str, Meta(min_length=1)]
+
+
+class AuthResult(_Result, frozen=True, kw_only=True):
+    """What holds from now on; ``token_ms`` is absent where the token never expires."""
+
+    subject: str
+    scopes: list[str]
+    token_ms: Count | UnsetType = UNSET
+
+
 PARAMS: dict[str, type[msgspec.Struct]] = {
     "subscribe": SubscribeParams,
     "unsubscribe": UnsubscribeParams,
@@ -334,6 +348,7 @@ PARAMS: dict[str, type[msgspec.Struct]] = {
     "compact": CompactParams,
     "verify": VerifyParams,
     "signal": SignalParams,
+    "auth": AuthParams,
     "sessions.create": CreateParams,
     "sessions.get": SessionParams,
     "sessions.list": ListParams,
@@ -363,6 +378,7 @@ RESULTS: dict[str, type[msgspec.Struct]] = {
     "compact": CompactResult,
     "verify": VerifyResult,
     "signal": EmptyResult,
+    "auth": AuthResult,
     "sessions.create": SessionResult,
     "sessions.get": SessionResult,
     "sessions.list": ListResult,

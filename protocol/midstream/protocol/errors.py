@@ -144,7 +144,7 @@ class AlreadyExists(MidstreamError):
 
 
 class Forbidden(MidstreamError):
-    """The caller lacks the scope that the request needs."""
+    """The caller lacks a scope, may not choose this id, or gave a token that is not accepted (SPEC 10.5)."""
 
     code = "forbidden"
 
@@ -153,6 +153,13 @@ class Forbidden(MidstreamError):
         super().__init__(
             f"{field} needs the scope {scope!r}, which this connection does not have.", {"field": field}
         )
+
+    @classmethod
+    def because(cls, field: str, problem: str) -> Forbidden:
+        """Return the error for what is forbidden by something else than a scope."""
+        error = cls.__new__(cls)
+        MidstreamError.__init__(error, f"{field}: {problem}", {"field": field})
+        return error
 
 
 class Refused(MidstreamError):

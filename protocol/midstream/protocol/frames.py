@@ -45,7 +45,7 @@ class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
 
 
 class WelcomeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a connection is told about its server. ``time`` is ms since the epoch."""
+    """What a connection is told about its server, and itself. ``time`` is ms since the epoch."""
 
     connection_id: str
     server: str
@@ -54,6 +54,8 @@ class WelcomeInfo(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     subject: str
     scopes: list[str]
+    token_ms: Count | UnsetType = UNSET
+    """In how many ms the token expires; absent where it never does."""
 
 
 class Welcome(msgspec.Struct, array_like=True, tag="welcome", frozen=True):
@@ -319,7 +321,7 @@ class InputsWaiting(msgspec.Struct, array_like=True, tag="inputs", frozen=True):
     count: Count
 
 
-DetachCode: TypeAlias = Literal["ended", "fenced", "reload", "gap", "overloaded"]
+DetachCode: TypeAlias = Literal["ended", "fenced", "reload", "gap", "overloaded", "forbidden"]
 """Why an attachment is over. A worker attaches again for one that it does not know (SPEC 14.8)."""
 
 

@@ -47,11 +47,16 @@ class LiveMessage:
     change; unchanged parts keep their identity from one to the next.
     """
 
-    __slots__ = ("_head", "_parts", "_snapshot", "_tails")
+    __slots__ = ("_head", "_is_current", "_parts", "_snapshot", "_tails", "revision", "updated_at")
 
     def __init__(self, message: Message) -> None:
         """Start from a whole message."""
         self._head = message
+        self._is_current = True
+        self.revision = message.revision
+        """The head's, at hand without making one."""
+        self.updated_at = message.updated_at
+        """The head's, likewise."""
         self._parts: list[Part] = list(message.parts)
         self._tails: dict[int, list[str]] = {}
         self._snapshot: Message | None = message
@@ -59,6 +64,9 @@ class LiveMessage:
     @property
     def head(self) -> Message:
         """The message's own fields, current; its ``parts`` are not."""
+        if not self._is_current:
+            self._is_current = True
+            self._head = structs.replace(self._head, revision=self.revision, updated_at=self.updated_at)
         return self._head
 
     @property
@@ -97,14 +105,20 @@ class LiveMessage:
     def message(self) -> Message:
         """Return the whole message as it is now."""
         if self._snapshot is None:
-            self._snapshot = structs.replace(self._head, parts=self.parts())
+            self._snapshot = structs.replace(self.head, parts=self.parts())
         return self._snapshot
 
     def append(self, sequence: int, text: str, *, revision: int, updated_at: int) -> None:
         """Append text to a part. Costs the text, not the length of what is there already."""
-        self._tails.setdefault(sequence, []).append(text)
-        # hot: 0.5 µs in all, of which the new head is 0.3 (Python 3.11)
-        self._head = structs.replace(self._head, revision=revision, updated_at=updated_at)
+        # hot: no head is made before somebody looks, which were more than all the rest
+        tail = self._tails.get(sequence)
+        if tail is None:
+            self._tails[sequence] = [text]
+        else:
+            tail.append(text)
+        self.revision = revision
+        self.updated_at = updated_at
+        self._is_current = False
         self._snapshot = None
 
     def end(self, sequences: Iterable[int]) -> None:
@@ -142,4 +156,7 @@ class LiveMessage:
             self._tails.pop(sequence, None)
         del self._parts[part_count:]
         self._head = head
+        self._is_current = True
+        self.revision = head.revision
+        self.updated_at = head.updated_at
         self._snapshot = None

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class CloseCode(IntEnum):
-    """The codes of SPEC 11.3. ``UNAVAILABLE`` and ``UNAUTHORIZED`` wait for what will send them."""
+    """The codes of SPEC 11.3. ``UNAVAILABLE`` waits for what will send it."""
 
     GOING_AWAY = 4000
     """The server drains; ``goaway`` said when to come back."""
@@ -32,7 +32,9 @@ class CloseCode(IntEnum):
     """The first message was not a good ``hello`` of at most ``hello_bytes``."""
     UNSUPPORTED_VERSION = 4503
     """``hello`` names a version that this server does not speak."""
+    UNAUTHORIZED = 4504
+    """There is no token, or it is not accepted."""
+    TOKEN_EXPIRED = 4505
+    """The token has expired: whoever gets a new one may come back at once."""
     WORKER_REPLACED = 4506
     """Another process registered under this worker's name."""
-    UNAUTHORIZED = 4504
-    """The token is not accepted."""

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE_ROOTS = ("protocol", "agents", "adapters", "server", "clients/python", "clients/web", "worker", "cli")
+PACKAGE_ROOTS = (
+    "protocol", "agents", "adapters", "server", "clients/python", "clients/web", "worker", "conformance", "cli",
+)  # fmt: skip
 SOURCE_SUFFIXES = (".py", ".ts", ".tsx")
 MOST_LINES = 400
 

@@ -19,7 +19,7 @@ class StoredSession:
 
     Attributes:
         row: the columns of `sessions`.
-        messages: by sequence, in the form of the wire.
+        messages: by sequence, in the form of the wire; those that somebody may see.
         part_revisions: by sequence, the revisions of the message's parts.
         opened: sequences of messages that are marked as open.
         turns: by id, in the form of the wire.
@@ -57,7 +57,9 @@ def _session(connection: apsw.Connection, row: Wire) -> StoredSession:
     revisions: dict[int, list[int]] = {}
     opened: list[int] = []
     interactions: dict[str, Wire] = {}
-    for found in _rows(connection, "SELECT * FROM messages WHERE session_no = ? ORDER BY sequence", number):
+    # what a clear took away is removed in batches, later, and may be there in part
+    there = "SELECT * FROM messages WHERE session_no = ? AND sequence >= ? ORDER BY sequence"
+    for found in _rows(connection, there, number, row["first_sequence"]):
         sequence = found["sequence"]
         parts = _rows(
             connection,

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.simulation.knobs import MINUTES_10, Knobs, Wish
-from tests.simulation.run import run
+from tests.simulation.run import run, simulate
+from tests.simulation.schedule import MAX_VIRTUAL_SECONDS, play
 from tests.simulation.simloop import SimLoop
 from tests.simulation.world import World
 
@@ -28,6 +29,11 @@ def tell(story: Story, directory: Path, knobs: Knobs | None = None) -> None:
                 await story(world)
 
         run(scenario, seed)
+
+
+def test_a_clear_that_is_removed_by_halves_is_a_clear_all_the_same(tmp_path: Path) -> None:
+    """Seed 34752: killed behind a clear, and the next server loses its disk while it removes the rows."""
+    simulate(lambda loop: play(loop, tmp_path), 34_752, max_virtual_seconds=MAX_VIRTUAL_SECONDS)
 
 
 def test_times_of_a_fork_do_not_go_back_with_the_clock(tmp_path: Path) -> None:

@@ -84,9 +84,9 @@ class Verdict:
             (row["revision"] > row["version"], "has a revision above its version"),
             (row["version"] > row["ceiling"], "has a version above its ceiling"),
         ]
-        sequences = [sequence for sequence in session.messages if sequence >= row["first_sequence"]]
+        sequences = sorted(session.messages)
         expected = list(range(row["first_sequence"], row["message_count"] + 1))
-        problems.append((sorted(sequences) != expected, f"has messages {sorted(sequences)}, not {expected}"))
+        problems.append((sequences != expected, f"has messages {sequences}, not {expected}"))
         queued = [message_id for message_id, (state, _) in session.inputs.items() if state == "queued"]
         problems.append((bool(queued), f"has queued inputs {queued} and no turn"))
         running = [turn_id for turn_id, turn in session.turns.items() if turn["state"] == "running"]
@@ -95,8 +95,7 @@ class Verdict:
             if wrong:
                 self._complain(f"session {session_id} {what}")
         last_time = 0
-        for sequence in sorted(session.messages):
-            message = session.messages[sequence]
+        for sequence, message in sorted(session.messages.items()):
             self._message(message, session)
             if message["created_at"] < last_time or message["updated_at"] < message["created_at"]:
                 self._complain(f"the times of {session_id} go back at message {sequence}: {message}")

@@ -45,12 +45,15 @@ ACCEPTED_IN_A_ROW: Final = 32
 """Connections that are accepted before others get a turn: about 10 ms."""
 FIRST_RETURN_MS: Final = 500
 """How soon the first client may come back after ``goaway``: a restart takes about as long."""
+LEAVING_MS: Final = 0.75
+"""By how much that is later for each client, up to twice a thousand: to let them go, and a start that finds
+many at the door, take that much longer; who comes too early waits by its backoff, which costs far more."""
 RETURN_STEP_MS: Final = 10
 """By how much each client comes back later than the one before: accepting one costs a millisecond or so, and
 it has sessions to catch up with."""
 LEAST_STEP_MS: Final = 2
 """Where they are many they come closer together, down to about twice what accepting them costs."""
-RETURN_SPREAD_MS: Final = 6_000
+RETURN_SPREAD_MS: Final = 4_500
 """In which all are to be back, where that leaves each the least step."""
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -118,9 +121,10 @@ class Listener:
             return
         self.draining = True
         _log.info("server_draining", connections=len(self._peers))
+        first = FIRST_RETURN_MS + LEAVING_MS * min(len(self._peers), 2_000)
         step = min(max(RETURN_SPREAD_MS / max(len(self._peers), 1), LEAST_STEP_MS), RETURN_STEP_MS)
         for index, peer in enumerate(list(self._peers)):
-            peer.go_away("draining", FIRST_RETURN_MS + round(index * step))
+            peer.go_away("draining", round(first + index * step))
 
     async def drain(self, seconds: float | None = None) -> None:
         """Let the clients go: ``goaway`` now, close code 4000 for those still here after ``seconds``.
@@ -225,7 +229,7 @@ class Listener:
             self.draining = True
             await self._close_all()
             for websocket in list(self._sockets):
-                websocket.transport.abort()  # in the middle of an HTTP handshake
+                websocket.abort()  # in the middle of an HTTP handshake
             server.close(close_connections=False)
             await server.wait_closed()
             _log.info("server_stopped")

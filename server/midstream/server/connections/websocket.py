@@ -81,7 +81,7 @@ class WebSocket(ServerConnection):
 
     # in a dictionary, with all that websockets has there, they would take 1.4 KiB
     __slots__ = (
-        "_cut_at", "_unparsed", "_written",
+        "_cut_at", "_is_aborted", "_is_made", "_unparsed", "_written",
         "answer_bytes", "descriptor", "on_blocked", "on_bytes", "on_lost", "on_writable",
     )  # fmt: skip
 
@@ -96,6 +96,7 @@ class WebSocket(ServerConnection):
         """What an HTTP answer has, where no WebSocket was opened: all of it waits until the peer reads it."""
         self.descriptor = -1
         """What may be written to past the transport while :attr:`is_clear`."""
+        self._is_made = self._is_aborted = False
         self._written = 0
         self._cut_at: asyncio.TimerHandle | None = None
         self._unparsed = b""
@@ -149,6 +150,12 @@ class WebSocket(ServerConnection):
             self.send_data()
         self.transport.abort()
 
+    def abort(self) -> None:
+        """End at once, without a word; one that was only just accepted ends when it has a transport."""
+        self._is_aborted = True
+        if self._is_made:
+            self.transport.abort()
+
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close, and wait until the transport is gone.
 
@@ -170,6 +177,10 @@ class WebSocket(ServerConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Bound what the kernel buffers; in a simulation there is no socket."""
         super().connection_made(transport)
+        self._is_made = True
+        if self._is_aborted:
+            self.transport.abort()
+            return
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
@@ -221,7 +232,11 @@ class WebSocket(ServerConnection):
 
     def send_data(self) -> None:
         """Write what websockets has to say; nothing may be written past that while it waits."""
-        super().send_data()
+        try:
+            super().send_data()
+        except OSError:
+            # our end of the stream goes out behind it: that fails where the peer has cut the connection
+            self.transport.abort()
         if self.on_blocked is not None and not self.is_clear:
             self.on_blocked()
 

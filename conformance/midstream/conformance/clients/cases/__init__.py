@@ -1,0 +1,31 @@
+"""The cases for clients, a file for each piece of the law; importing this registers them all in order."""
+
+from midstream.conformance.clients.cases import (
+    contiguity,
+    cutting,
+    entities,
+    listing,
+    misfits,
+    paging,
+    prompting,
+    reconnecting,
+    subscribing,
+    syncs,
+    window,
+    wire,
+)
+
+__all__ = [
+    "contiguity",
+    "cutting",
+    "entities",
+    "listing",
+    "misfits",
+    "paging",
+    "prompting",
+    "reconnecting",
+    "subscribing",
+    "syncs",
+    "window",
+    "wire",
+]

@@ -36,6 +36,8 @@ REMOTE = "remote"
 """The agent of a server whose turns are run by workers."""
 NO_PAGE = "off"
 """The page of a server that serves none."""
+NO_METRICS = "off"
+"""The metrics of a server that gives none."""
 
 
 class ConfigError(Exception):
@@ -127,6 +129,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     page: str = NO_PAGE
     """Folder of the page that is served at ``/``, read once when the server starts; ``off`` for none. The
     command ``midstream serve`` serves the chat page (``midstream.web``) where nothing else is said."""
+    metrics: Literal["loopback", "off"] = "loopback"
+    """Who gets ``/metrics``: programs of this machine, or nobody. They have no names and no text in them, but
+    they say how busy a server is."""
+    tracing: bool = False
+    """Whether calls, turns, steps, loads and commits are spans of OpenTelemetry, to whatever provider the
+    program has set up. Off, it costs nothing; on, some µs a span."""
     limits: Limits = Limits()
     """What clients are held to; sent to them in ``welcome.limits``."""
 

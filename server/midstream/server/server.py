@@ -11,17 +11,19 @@ from msgspec import structs
 from midstream.agents import Agent
 from midstream.server.agents import agent_named
 from midstream.server.clock import Clock, SystemClock
-from midstream.server.config import REMOTE, Config
+from midstream.server.config import NO_METRICS, REMOTE, Config
 from midstream.server.connections.listener import Listener, listen
 from midstream.server.ids import Ids, RandomIds
 from midstream.server.inputs import InputPolicy
 from midstream.server.logs import configure_unless_done
+from midstream.server.monitor import Monitor
 from midstream.server.sessions.agents import InProcessAgents
 from midstream.server.sessions.offers import RemoteAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.database import Database
 from midstream.server.storage.schema import migrate
+from midstream.server.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -160,12 +162,14 @@ class Server:
             stack.push_async_callback(database.close)
             remote = _remote(config) if self._agent is None else None
             agents = remote or InProcessAgents(self._agent)
+            tally = Tally()
             services = Services(
                 database=database,
                 clock=self._clock,
                 ids=self._ids,
                 agents=agents,
                 settings=_settings(config),
+                tally=tally,
             )
             stack.push_async_callback(services.close)
             stopped = asyncio.Event()
@@ -177,8 +181,14 @@ class Server:
 
             stack.push_async_callback(end_turns)  # should the start or the listener fail
             await registry.start()
+            monitor = Monitor(tally, database, registry, remote, self._clock)
+            stack.push_async_callback(monitor.close)
+            if config.metrics != NO_METRICS:
+                monitor.start()
             listener = await stack.enter_async_context(
-                listen(config, registry, remote, self._clock, self._ids, restart=self._restart)
+                listen(
+                    config, registry, remote, self._clock, self._ids, restart=self._restart, monitor=monitor
+                )
             )
             stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends
             yield RunningServer(listener, agents, stopped, end_turns, drain_seconds=config.drain_seconds)

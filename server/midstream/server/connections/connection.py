@@ -43,6 +43,7 @@ from midstream.server.connections.effects import (
     WorkerGone,
 )
 from midstream.server.connections.heartbeat import Heartbeat
+from midstream.server.connections.pending import Pending
 from midstream.server.connections.rates import Bucket, Subjects
 from midstream.server.connections.subscriptions import Subscriptions
 from midstream.server.connections.watching import Watching
@@ -65,18 +66,6 @@ class _Phase(Enum):
     HELLO = "waits for hello"
     OPEN = "open"
     OVER = "over"
-
-
-class _Pending:
-    """A call that is not answered yet."""
-
-    __slots__ = ("begins", "lane", "repeatable", "subscription")
-
-    def __init__(self) -> None:
-        self.lane: str | None = None  # before the params were understood
-        self.subscription: Subscription | None = None
-        self.begins: Subscription | None = None
-        self.repeatable = False
 
 
 class Connection:
@@ -113,7 +102,7 @@ class Connection:
         self._heartbeat = Heartbeat(settings.heartbeat_seconds, now)
         self._nonce = 0
         self._drained = True
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, Pending] = {}
         self._bucket = Bucket(limits.calls_per_second, now)
         self._chunks: ChunkAssembler | None = None
         self.worker: Worker | None = None
@@ -137,6 +126,11 @@ class Connection:
         """Whether ``hello`` was accepted and the end has not begun."""
         return self._phase is _Phase.OPEN
 
+    @property
+    def state(self) -> str:
+        """Where the connection is: ``hello``, ``open`` or ``over``."""
+        return self._phase.name.lower()
+
     # What comes in
 
     def on_bytes(self, now: float) -> None:
@@ -153,6 +147,7 @@ class Connection:
                 return self._on_hello(data, now, wall_ms)
             return self._on_frame(data, now, wall_ms)
         except MalformedFrame as error:
+            self.outbox.tally.refused(error.code)
             self.outbox.put_control(ErrorFrame(None, answers.error_info(error)))
             return self._end(Close(CloseCode.BAD_FRAME, error.message))
         except MidstreamError as error:
@@ -175,6 +170,7 @@ class Connection:
             return self._end(Close(CloseCode.TOO_MANY_CONNECTIONS, reason))
         self._phase = _Phase.OPEN
         self._heartbeat = Heartbeat(self._settings.heartbeat_seconds, now)
+        self.outbox.tally.hellos += 1
         self.outbox.put_control(hello.welcome(self._settings, self.caller, SCOPES, wall_ms))
         return []
 
@@ -225,7 +221,7 @@ class Connection:
         if self.outbox.above_mark and call.method != "unsubscribe":
             full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
             return self._refuse(call.id, full)
-        self._pending[call.id] = _Pending()
+        self._pending[call.id] = Pending(call.method, now)
         return [Dispatch(call)]
 
     # Calls and their answers
@@ -278,6 +274,7 @@ class Connection:
             if pending.repeatable and not self.outbox.admits(len(payload)):
                 answer = Overloaded("There is no room for the answer. Read what was sent, then ask again.")
         del self._pending[call_id]
+        self.outbox.tally.called(pending.method, now - pending.at)
         if pending.subscription:
             pending.subscription.answers_due -= 1
         if self._phase is not _Phase.OPEN:
@@ -287,6 +284,7 @@ class Connection:
             return [*self._give_up(call_id, pending.begins), *refused]
         self.outbox.put(pending.lane or "", payload)
         if pending.begins and isinstance(answer, SubscribeResult):
+            self.outbox.tally.sync(answer.sync.mode, len(payload))
             started = self.subscriptions.start(pending.begins, answer, now)
             # not so if it was replaced or left meanwhile: then the session took a subscriber that is over
             return [] if started else [Leave(pending.begins)]
@@ -301,6 +299,7 @@ class Connection:
         return [Leave(begins)]
 
     def _refuse(self, call_id: int | None, error: MidstreamError, *, lane: str | None = None) -> list[Effect]:
+        self.outbox.tally.refused(error.code)
         frame = ErrorFrame(call_id, answers.error_info(error))
         if lane is None:
             self.outbox.put_control(frame)

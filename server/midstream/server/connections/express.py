@@ -15,6 +15,7 @@ from midstream.server.sessions.audience import Audience, Reader
 if TYPE_CHECKING:
     from midstream.protocol.calls import Cursor
     from midstream.server.sessions.broadcast import Broadcast
+    from midstream.server.tally import Tally
 
 write: Callable[[int, bytes], int] = os.write
 """Writes to a descriptor, and returns how many bytes the kernel took."""
@@ -42,9 +43,10 @@ class Express(Audience):
     ``cursor`` is where all who are clear stand.
     """
 
-    def __init__(self, kind: str) -> None:
-        """Serve subscriptions of a kind."""
+    def __init__(self, kind: str, tally: Tally) -> None:
+        """Serve subscriptions of a kind; what reaches them at once is counted."""
         super().__init__()
+        self._tally = tally
         self.cursor: Cursor | None = None
         self._kind = kind
         self._clear: dict[int, Rider] = {}
@@ -83,11 +85,13 @@ class Express(Audience):
         # as chunks it goes to nobody at once: each connection numbers its own
         stuck = self._write(message) if message else [(descriptor, 0) for descriptor in self._clear]
         stood, self.cursor = self.cursor, broadcast.cursor
+        self._tally.deliveries += len(self._clear)
         for descriptor, taken in stuck:
             subscription = self._clear[descriptor]
             if taken:
                 subscription.slow_down(broadcast.cursor, message[taken:])
             else:
+                self._tally.deliveries -= 1
                 subscription.slow_down(stood)
                 subscription.publish(broadcast)
 

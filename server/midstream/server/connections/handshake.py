@@ -19,12 +19,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
-import msgspec
-
 from midstream.protocol.codec import CODECS
 from midstream.server.config import is_loopback
 from midstream.server.connections.lab import Lab
-from midstream.server.connections.page import Answer, Page, document, refusal
+from midstream.server.connections.page import Answer, Page, refusal
+from midstream.server.connections.probes import HEALTH_PATH, PATHS, Probes
+from midstream.server.tally import Tally
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from midstream.server.connections.websocket import WebSocket
 
-HEALTH_PATH: Final = "/healthz"
 OPEN_SECONDS: Final = 10.0
 """How long a client may take from its first byte to the end of the HTTP handshake, or of a page's file."""
 WAITING_BYTES: Final = 64 * 1024 * 1024
@@ -41,21 +40,15 @@ _SHOWN: Final = 100
 """Characters of a stranger's header that an answer repeats."""
 
 
-class Health(msgspec.Struct, frozen=True):
-    """What ``GET /healthz`` says: 200 while ``ok``, 503 while ``draining``."""
-
-    status: str
-    connections: int
-
-
 class Handshake:
     """Answers the HTTP request with which every connection begins; websockets' ``process_request``."""
 
     def __init__(
         self,
         allowed_origins: Sequence[str],
-        health: Callable[[], Health],
+        probes: Probes,
         *,
+        tally: Tally | None = None,
         page: Page | None = None,
         waiting: Callable[[], int] = lambda: 0,
         restart: Callable[[], None] | None = None,
@@ -64,7 +57,8 @@ class Handshake:
 
         Args:
             allowed_origins: such as ``https://chat.example.com``.
-            health: what ``/healthz`` says.
+            probes: answer ``/healthz``, ``/readyz`` and ``/metrics``.
+            tally: where answers are counted.
             page: what else is served.
             waiting: gives the bytes of a page's files that are on their way.
             restart: ends the process and starts it anew, where the link lab may.
@@ -72,7 +66,8 @@ class Handshake:
         """
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).hostname for origin in self._origins)
-        self._health = health
+        self._probes = probes
+        self._tally = tally or Tally()
         self._page = page
         self._waiting = waiting
         self._restart = restart
@@ -82,23 +77,17 @@ class Handshake:
         """Return the answer to a request that opens no WebSocket, or None to go on opening one."""
         path = request.path.partition("?")[0]
         upgrade = any("websocket" in value.lower() for value in request.headers.get_all("Upgrade"))
-        if path == HEALTH_PATH and not upgrade:
-            answer: Answer | None = self._healthz(request)
+        if path in PATHS and not upgrade:
+            peer = connection.transport.get_extra_info("peername")
+            answer: Answer | None = self._probes.answer(request, path, peer)
         else:
             answer = self._misdirected(request) or (
                 self._refused(request) if upgrade else self._served(request, path)
             )
-        return None if answer is None else _response(cast("WebSocket", connection), request, answer)
-
-    def _healthz(self, request: Request) -> Answer:
-        if request.method not in {"GET", "HEAD"}:
-            return refusal(
-                HTTPStatus.METHOD_NOT_ALLOWED,
-                f"{HEALTH_PATH} answers GET and HEAD.\n",
-                ("Allow", "GET, HEAD"),
-            )
-        health = self._health()
-        return document(HTTPStatus.OK if health.status == "ok" else HTTPStatus.SERVICE_UNAVAILABLE, health)
+        if answer is None:
+            return None
+        self._tally.answered(answer.status)
+        return _response(cast("WebSocket", connection), request, answer)
 
     def _served(self, request: Request, path: str) -> Answer:
         """Let the page or its lab answer."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from midstream.protocol.chunks import chunks
 from midstream.server.sessions.sharing import SharedFrame
+from midstream.server.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -81,10 +82,10 @@ class Outbox:
 
     __slots__ = (
         "_awake", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill", "_wake",
-        "chunk_bytes", "codec", "express", "kind", "mark_bytes", "seal", "size",
+        "chunk_bytes", "codec", "express", "kind", "mark_bytes", "seal", "size", "tally",
     )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a connection is made of
         self,
         codec: Codec,
         *,
@@ -94,6 +95,7 @@ class Outbox:
         chunk_bytes: int,
         mark_bytes: int = DEFAULT_MARK_BYTES,
         deflates: bool = False,
+        tally: Tally | None = None,
     ) -> None:
         """Hold frames of this codec.
 
@@ -109,6 +111,8 @@ class Outbox:
         self.chunk_bytes = chunk_bytes
         self.mark_bytes = mark_bytes
         self.size = 0
+        self.tally = tally or Tally()
+        """Where those count who write into it."""
         self.express: Expedited | None = None
         """What is written past the outbox, while nothing waits in it or behind it."""
         self._wake = wake

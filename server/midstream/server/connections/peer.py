@@ -31,6 +31,7 @@ from midstream.server.connections.effects import (
 )
 from midstream.server.connections.outbox import Outbox
 from midstream.server.connections.websocket import sealer
+from midstream.server.tally import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from midstream.server.connections.rates import Subjects
     from midstream.server.connections.websocket import WebSocket
     from midstream.server.sessions.commands import Answer
+    from midstream.server.tally import Tally
 
 WRITE_BYTES: Final = 64 * 1024
 """What is joined to one write: larger ones cost more to join than they save."""
@@ -50,6 +52,8 @@ READS_IN_A_ROW: Final = 32
 """Messages that are taken before others get a turn: one read from the kernel can hold thousands."""
 READ_BYTES_IN_A_ROW: Final = 64 * 1024
 """Likewise, of long messages: to decode and check one of so many bytes can take tens of milliseconds."""
+CLOSE_ABNORMAL: Final = 1006
+"""Stands for an end without a close frame (RFC 6455, 7.4.1)."""
 _LEAST_DELAY: Final = 0.001
 """Seconds that a timer waits at least, so that rounding cannot make it fire for ever before its deadline."""
 
@@ -67,6 +71,7 @@ class Office:
     calls: Calls
     registry: Registry
     clock: Clock
+    tally: Tally
 
 
 class Peer:
@@ -76,8 +81,8 @@ class Peer:
     """
 
     __slots__ = (
-        "_connection", "_context", "_flush_planned", "_loop", "_office", "_outbox", "_timer", "_timer_at",
-        "_websocket",
+        "_connection", "_context", "_flush_planned", "_loop", "_office", "_outbox", "_planned_at", "_timer",
+        "_timer_at", "_websocket",
     )  # fmt: skip
 
     def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
@@ -88,6 +93,8 @@ class Peer:
         # what a session or another connection plans here is logged as this connection's all the same
         self._context = copy_context()
         self._flush_planned = False
+        self._planned_at = 0.0
+        """When the next flush was planned, where it is one that is timed."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
@@ -101,6 +108,7 @@ class Peer:
             spill=lambda rest: websocket.write([rest]),
             chunk_bytes=office.settings.limits.chunk_bytes,
             mark_bytes=office.outbox_bytes,
+            tally=office.tally,
         )
         self._outbox = outbox
         self._connection = Connection(
@@ -118,6 +126,7 @@ class Peer:
         try:
             await self._read()
         except ConnectionClosed as closed:
+            self._count_end(closed)
             _log.info("connection_closed", code=closed.rcvd.code if closed.rcvd else None)
         finally:
             if self._timer is not None:
@@ -125,6 +134,20 @@ class Peer:
             self._perform(self._connection.lost())
             if websocket.state is not State.CLOSED:
                 websocket.transport.abort()
+
+    def _count_end(self, closed: ConnectionClosed) -> None:
+        """Count an end that this side did not begin, by who did."""
+        if self._connection.state == "over":
+            return  # counted when it began
+        # websockets ends a connection by itself where the peer breaks its protocol
+        is_own = closed.sent is not None and not closed.rcvd_then_sent
+        frame = closed.sent if is_own else closed.rcvd
+        self._office.tally.closed("server" if is_own else "client", frame.code if frame else CLOSE_ABNORMAL)
+
+    @property
+    def connection(self) -> Connection:
+        """What decides for it."""
+        return self._connection
 
     def go_away(self, reason: str, reconnect_after_ms: int) -> None:
         """Say that the server drains and when to come back."""
@@ -184,6 +207,10 @@ class Peer:
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush, context=self._context)
+            tally = self._office.tally
+            tally.flushes += 1
+            if not tally.flushes % SAMPLE:
+                self._planned_at = self._office.clock.now()
 
     def _flush(self) -> None:
         self._flush_planned = False
@@ -194,6 +221,9 @@ class Peer:
             websocket.write(messages)
         else:
             self._plan_flush()
+        if self._planned_at and not self._flush_planned:
+            self._office.tally.flush.add(self._office.clock.now() - self._planned_at)
+            self._planned_at = 0.0
         if self._sample() or websocket.buffered or self._outbox.size:
             self._rearm()
         elif websocket.is_clear and len(self._connection.subscriptions) == 1:
@@ -262,6 +292,7 @@ class Peer:
 
     def _end(self, effect: Close | Abort) -> None:
         code, reason = effect.code, effect.reason
+        self._office.tally.closed("server", code)
         if isinstance(effect, Close):
             _log.info("connection_closing", code=code.value, reason=reason)
             self._flush()
@@ -269,5 +300,6 @@ class Peer:
                 self._flush()
             self._websocket.finish(code, reason)
         else:
+            self._office.tally.stalls += code is CloseCode.OVERLOADED
             _log.warning("connection_cut", code=code.value, reason=reason)
             self._websocket.cut(code, reason)

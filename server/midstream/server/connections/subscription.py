@@ -118,7 +118,7 @@ class Subscription:
 
     def audience(self) -> Express:
         """Return an audience for subscriptions of this kind."""
-        return Express(self.kind)
+        return Express(self.kind, self._outbox.tally)
 
     def join(self, express: Express) -> None:
         """Learn in which audience it is."""
@@ -150,6 +150,7 @@ class Subscription:
             self.lacks = self.state is State.PACED
         elif self._enter(broadcast):
             self._cursor = broadcast.cursor
+            self._outbox.tally.deliveries += 1
         else:
             self.state = State.BEHIND
             self._owner.fell_behind(self)
@@ -163,6 +164,9 @@ class Subscription:
             self._owner.missed(self)
             return
         self._outbox.put(self.session_id, data)
+        self._outbox.tally.sync(payload.mode, len(data))
+        if self.state is State.BEHIND:
+            self._outbox.tally.conflations += 1
         self._stand_at(payload)
         self.state = State.PACED if self.pace_ms else State.LIVE
         self._owner.caught_up(self)

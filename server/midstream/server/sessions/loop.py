@@ -68,8 +68,8 @@ class SessionLoop:
     """
 
     __slots__ = (
-        "_current", "_ended", "_is_woken", "_leaving", "_mailbox", "_services", "_sleep_ends", "_state",
-        "_used_at", "channel", "failure", "has_work", "session_id",
+        "_base", "_current", "_ended", "_is_woken", "_leaving", "_mailbox", "_services", "_sleep_ends",
+        "_state", "_used_at", "channel", "failure", "has_work", "session_id",
     )  # fmt: skip
 
     def __init__(self, session_id: str, *, channel: int, services: Services) -> None:
@@ -89,6 +89,22 @@ class SessionLoop:
         self._leaving: dict[Subscriber, None] = {}
         self._used_at = services.clock.now()
         self._ended = False
+        self._base = 0
+
+    @property
+    def versions(self) -> int:
+        """How many versions it published that are not in the server's tally, which gets them at its end."""
+        return 0 if self._state is None else self._state.versions.published - self._base
+
+    @property
+    def runs_turn(self) -> bool:
+        """Whether a turn runs."""
+        return self._state is not None and self._state.projection.turn is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait in the mailbox."""
+        return len(self._mailbox or ())
 
     @property
     def has_ended(self) -> bool:
@@ -162,9 +178,11 @@ class SessionLoop:
         structlog.contextvars.bind_contextvars(session_id=self.session_id)
         try:
             self._state = await load(self, self._services)
+            self._services.tally.loads["missing" if self._state is None else "loaded"] += 1
             if self._state is None:
                 self._end(NotFound("session", self.session_id))
                 return
+            self._base = self._state.versions.published
             await self._serve(self._state)
             self._end(Unavailable("The session was let go. Send the call again."))
         except StorageError as error:
@@ -259,13 +277,18 @@ class SessionLoop:
     def _break(self, error: BaseException) -> None:
         """End the epoch: what is in memory can no longer be trusted (SPEC 9)."""
         self.failure = error
-        if self._state is not None:
+        if self._state is None:
+            self._services.tally.loads["failed"] += 1
+        else:
             self.has_work = self._state.has_work()
             self._state.cut_off("reload")
             self._state.stream.close("reload", retryable=True)
         self._end(Unavailable("The session failed, so the call was not done. Send it again later."))
 
     def _end(self, error: MidstreamError) -> None:
+        self._services.tally.versions += self.versions
+        if self._state is not None:
+            self._base = self._state.versions.published
         self._ended = True
         waiting, self._mailbox = self._mailbox or (), None
         for item in waiting:

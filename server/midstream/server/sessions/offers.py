@@ -75,6 +75,23 @@ class RemoteAgents:
         self._free: set[str] = set()
         """Lost turns that any worker may take by now."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self.offers = {"made": 0, "taken": 0, "declined": 0, "abandoned": 0}
+        """What became of offers since the server started."""
+
+    @property
+    def workers(self) -> int:
+        """How many workers are there."""
+        return len(self._workers)
+
+    @property
+    def slots(self) -> int:
+        """How many turns they take at a time, in all."""
+        return sum(worker.concurrency for worker in self._workers.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many turns no worker holds."""
+        return len(self._runs)
 
     # What sessions call
 
@@ -106,6 +123,7 @@ class RemoteAgents:
         """Note that a worker holds a turn now."""
         self._forget(run)
         worker = self._workers.get(run.holder)
+        self.offers["taken"] += 1
         if worker is not None:
             worker.held.add(run.turn_id)
         self._dispatch()
@@ -121,6 +139,7 @@ class RemoteAgents:
 
     def fail(self, run: RemoteRun, failing: Coroutine[None, None, None]) -> None:
         """End a turn that nobody took in time."""
+        self.offers["abandoned"] += 1
         log.warning("turn_abandoned", session_id=run.session_id, turn_id=run.turn_id)
         task = asyncio.create_task(failing, name=f"fail {run.turn_id}")
         self._tasks.add(task)
@@ -148,6 +167,7 @@ class RemoteAgents:
         """Learn that a worker does not want a turn that it was offered."""
         worker = self._workers.get(link.name)
         if worker is not None and turn_id in worker.offered:
+            self.offers["declined"] += 1
             worker.declined.add(turn_id)
             self._next(turn_id)
 
@@ -191,6 +211,7 @@ class RemoteAgents:
                 self._later(("offer", run.turn_id), OFFER_SECONDS, partial(self._ask_again, run.turn_id))
             return False
         worker = max(able, key=lambda one: (one.link.name == run.holder, one.room))
+        self.offers["made"] += 1
         worker.offered.add(run.turn_id)
         worker.link.send(run.session_id, Offer(run.session_id, run.turn_id, run.is_begun))
         self._later(("offer", run.turn_id), OFFER_SECONDS, partial(self._next, run.turn_id))

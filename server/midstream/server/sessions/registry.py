@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
 from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Unavailable
 from midstream.server.sessions.directory import Directory
 from midstream.server.sessions.forks import Forks
+from midstream.server.sessions.guard import Guard
 from midstream.server.sessions.loop import SessionLoop
 from midstream.server.storage import store
 from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
@@ -19,7 +20,8 @@ from midstream.server.storage.errors import CommitFailed, OwnershipLost, Storage
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from midstream.server.sessions.commands import Command, Subscriber, Watcher
+    from midstream.server.sessions.access import Action, SessionRef
+    from midstream.server.sessions.commands import Caller, Command, Subscriber, Watcher
     from midstream.server.sessions.services import Services
 
 log = structlog.get_logger("midstream.sessions")
@@ -28,6 +30,20 @@ _RELOAD_SECONDS = (0.1, 1.0, 5.0, 30.0)
 """Seconds that a session with work waits for its next load, after each failure in a row."""
 _WAKE_AT_ONCE = 64
 """Sessions that are loaded at the same time at start."""
+
+
+class Census(NamedTuple):
+    """How many there are of what, at one moment."""
+
+    loaded: int
+    turns: int
+    """Turns that run."""
+    versions: int
+    """Published since the server started."""
+    mailbox: int
+    """Commands that wait, in all mailboxes."""
+    longest_mailbox: int
+    watchers: int
 
 
 class Registry:
@@ -43,12 +59,26 @@ class Registry:
         self._channels = 0
         self._stopping = False
         self._directory = Directory(services)
-        self._forks = Forks(services, self._loop_of)
+        self._guard = Guard(services, deliver=self._deliver, spawn=partial(self._spawn, name="guard"))
+        self._forks = Forks(services, self._loop_of, self._check_source)
 
     @property
     def loaded(self) -> int:
         """How many sessions are loaded, or being loaded or let go."""
         return len(self._loops)
+
+    def census(self) -> Census:
+        """Return what there is at the moment. Looks at each loaded session: about 1 ms for ten thousand."""
+        loops = self._loops.values()
+        mailboxes = [loop.waiting for loop in loops]
+        return Census(
+            loaded=len(mailboxes),
+            turns=sum(loop.runs_turn for loop in loops),
+            versions=self._services.tally.versions + sum(loop.versions for loop in loops),
+            mailbox=sum(mailboxes),
+            longest_mailbox=max(mailboxes, default=0),
+            watchers=self._services.watch.watchers,
+        )
 
     async def start(self) -> None:
         """Remove what earlier runs left to be removed, and load every session that has work."""
@@ -84,7 +114,30 @@ class Registry:
             Unavailable: the server stops.
 
         """
+        if self._services.is_open:
+            self._deliver(session_id, command)
+        else:
+            self._guard.post(session_id, command)
+
+    def allows(self, caller: Caller, action: Action, session_id: str) -> bool:
+        """Say whether a caller may do something with a session that is loaded."""
+        return self._services.is_open or self._guard.allows(caller, action, session_id)
+
+    def may_run(self, caller: Caller, session: SessionRef) -> bool:
+        """Say whether a caller may run the turns of a session."""
+        return self._services.authorization.authorize(caller.identity, "agent", session)
+
+    def sees_alike(self, one: Caller, other: Caller) -> bool:
+        """Say whether two callers may read the same sessions."""
+        group = self._services.authorization.group
+        return group(one.identity) == group(other.identity)
+
+    def _deliver(self, session_id: str, command: Command) -> None:
         self._loop_of(session_id).post(command)
+
+    async def _check_source(self, caller: Caller, session_id: str) -> None:
+        if not self._services.is_open:
+            await self._guard.check(caller, "read", session_id)
 
     def post_global(self, command: Command) -> None:
         """Carry out a call that is to no loaded session: create, list, watch, fork."""
@@ -133,6 +186,7 @@ class Registry:
         finally:
             if self._loops.get(loop.session_id) is loop:
                 del self._loops[loop.session_id]
+                self._services.owners.unload(loop.session_id)
         if isinstance(loop.failure, OwnershipLost):
             self._on_ownership_lost()
         elif loop.failure is not None:

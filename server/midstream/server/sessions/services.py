@@ -19,6 +19,7 @@ from midstream.server.sessions.watch import Watch
 from midstream.server.storage import store
 from midstream.server.storage.database import Database
 from midstream.server.storage.errors import StorageError
+from midstream.server.tally import Tally
 
 if TYPE_CHECKING:
     from midstream.protocol.agent_calls import AttachParams, AttachResult
@@ -109,15 +110,28 @@ class Services:
     """The parts of a server that every session's loop works with."""
 
     def __init__(
-        self, *, database: Database, clock: Clock, ids: Ids, agents: Agents, settings: Settings
+        self,
+        *,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        agents: Agents,
+        settings: Settings,
+        tally: Tally | None = None,
     ) -> None:
         """Hold them."""
+        self.tally = tally or Tally()
+        """Where sessions count."""
         self.database = database
         self.clock = clock
         self.ids = ids
         self.agents = agents
         self.settings = settings
-        self.pace = Pace(tick_seconds=settings.tick_seconds, limit_seconds=settings.tick_limit_seconds)
+        self.pace = Pace(
+            tick_seconds=settings.tick_seconds,
+            limit_seconds=settings.tick_limit_seconds,
+            fan_out=self.tally.fan_out,
+        )
         """How long streamed text waits to be joined."""
         self.watch = Watch(clock, tick_seconds=settings.watch_seconds)
         """Who is told what becomes of sessions."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
 from msgspec import structs
 
 from midstream.agents.errors import TurnEnded
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from midstream.server.sessions.projection import FinishedDraft, Place
     from midstream.server.sessions.services import Holder, Run, Services
     from midstream.server.storage.records import AttachmentRow, LoadedSession
-
-log = structlog.get_logger("midstream.session")
 
 
 class LoadedState:
@@ -235,6 +232,7 @@ class LoadedState:
 
     def _follow_turn(self, finished: FinishedDraft) -> None:
         """Start the agent of a turn that began, and cut off the one of a turn that ended."""
+        self._services.tally.turns_changed(finished.turns)
         running = self.projection.turn
         if running is not None and running.turn_id == self._agent_turn:
             return

@@ -13,9 +13,17 @@ import apsw
 
 from midstream.server.storage.connection import Place, Synchronous
 from midstream.server.storage.engines import HeldReader, Reader, Writer
-from midstream.server.storage.errors import CommitFailed, DatabaseClosed, ReadFailed, StorageError
+from midstream.server.storage.errors import (
+    CommitFailed,
+    DatabaseClosed,
+    OwnershipLost,
+    ReadFailed,
+    StorageError,
+)
 from midstream.server.storage.health import Health
 from midstream.server.storage.lanes import InlineLane, Lane, ThreadLane
+from midstream.server.storage.timed import TimedWriter
+from midstream.server.tally import StorageTally
 
 BATCH_JOBS = 128
 """Jobs that share one commit at most. Real commits of as many sessions, on a busy disk (means of two runs): 8
@@ -54,12 +62,19 @@ class Database:
         generation: the number of this owner. Each opening raises it by one and stores it; every batch of
             writes checks that the file still holds it.
         health: whether writes and reads work; the log is told when that changes.
+        tally: what it counts.
+        path: the file.
     """
 
-    def __init__(self, place: Place, writer: Lane, readers: Lane, generation: int) -> None:
+    def __init__(
+        self, place: Place, writer: Lane, readers: Lane, generation: int, tally: StorageTally
+    ) -> None:
         """Use `open`."""
         self.generation = generation
-        self.health = Health(asyncio.get_running_loop().time)
+        self.tally = tally
+        self.path = place.path
+        self._now = asyncio.get_running_loop().time
+        self.health = Health(self._now)
         self._place = place
         self._writer = writer
         self._readers = readers
@@ -99,7 +114,8 @@ class Database:
             raise ValueError(f"readers is {readers}; a database needs at least 1 to be read at all.")
         place = Place.at(path, vfs=vfs, synchronous=synchronous)
         writer = _lane("write", inline=inline, batch=BATCH_JOBS)
-        owner = await writer.start(partial(Writer.open, place, migrate))
+        tally = StorageTally()
+        owner = await writer.start(lambda: TimedWriter(Writer.open(place, migrate), tally))
         reading = _lane("read", inline=inline, batch=1)
         try:
             for _ in range(1 if inline else readers):
@@ -108,7 +124,7 @@ class Database:
             await reading.close()
             await writer.close()
             raise
-        return cls(place, writer, reading, owner.generation)
+        return cls(place, writer, reading, owner.generation, tally)
 
     async def write(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run a job in the next batch of writes, and give its result once that batch is on disk.
@@ -123,11 +139,17 @@ class Database:
             DatabaseClosed: `close` was called before.
         """
         self._require_open()
+        begun = self._now()
         try:
             result = await self._writer.submit(job)
         except CommitFailed as error:
+            self.tally.errors[error.code] += 1
             self.health.failed("writes", error)
             raise
+        except OwnershipLost as error:
+            self.tally.errors[error.code] += 1
+            raise
+        self.tally.commit_seconds.add(self._now() - begun)
         self.health.worked("writes")
         return cast("T", result)
 
@@ -141,11 +163,14 @@ class Database:
             DatabaseClosed: `close` was called before.
         """
         self._require_open()
+        begun = self._now()
         try:
             result = await self._readers.submit(job)
         except ReadFailed as error:
+            self.tally.errors[error.code] += 1
             self.health.failed("reads", error)
             raise
+        self.tally.read_seconds.add(self._now() - begun)
         self.health.worked("reads")
         return cast("T", result)
 

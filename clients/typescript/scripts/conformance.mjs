@@ -1,7 +1,8 @@
 /**
  * The client under the conformance kit, from its source: `midstream conform client -- node scripts/conformance.mjs`.
- * What is built stays in node_modules, where Node finds the packages that it imports.
+ * It is built into node_modules, where Node finds the packages that it imports, and removed at the end.
  */
+import { rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "rolldown";
 
@@ -15,5 +16,7 @@ await build({
   output: { dir, entryFileNames: "driver.mjs", chunkFileNames: "[name].mjs", format: "esm" },
   logLevel: "warn",
 });
+process.on("exit", () => rmSync(dir, { recursive: true }));
 const { serve } = await import(pathToFileURL(`${dir}/driver.mjs`).href);
 await serve();
+process.exit();

@@ -1,4 +1,4 @@
-"""The Python client behind the lines of JSON of docs/conformance.md: `python -m tests.conformance.drivers.python_client`."""
+"""The Python client behind the lines of JSON of docs/conformance.md; run it with `python -m`."""
 
 from __future__ import annotations
 

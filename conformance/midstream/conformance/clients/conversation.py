@@ -1,4 +1,4 @@
-"""The session that the scripted server has: what it was at each version, and the frames that say so (SPEC 2, 3).
+"""The session of the scripted server: what it was at each version, and the frames that say so (SPEC 2, 3).
 
 Pure. Each change is made by giving whole new values; the frame is what differs. All that ever was is kept, so
 that a replica can be held against the version that it says it has.

@@ -22,6 +22,8 @@ START_S = 60.0
 """Seconds until the program must have said what it is: some compile first."""
 ANSWER_S = 20.0
 """Seconds that an instruction may take, where its case does not name another time."""
+END_S = 1.0
+"""Seconds that it may take to end when its input does."""
 LINE_BYTES = 64 * 1024 * 1024
 """The longest line that is read."""
 
@@ -39,7 +41,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What the client shows of a session: the answer to ``state``."""
 
     state: str
-    """``live`` where the replica is the server's; any other word where it is not, ``closed`` where it never will be."""
+    """``live`` where the replica is the server's, ``closed`` where it never will be, else another word."""
     version: int = 0
     epoch: str | None = None
     has_earlier: bool = True
@@ -144,7 +146,12 @@ class Driver:
         return answer.ok
 
     async def end(self) -> None:
-        """End the program."""
+        """End the program: by the end of its input, or, where it does not obey, by force."""
+        with contextlib.suppress(TimeoutError, OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            async with asyncio.timeout(END_S):
+                await self._process.wait()
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
@@ -157,7 +164,11 @@ class Driver:
         while stdout is not None and (line := await stdout.readline()):
             self._take(line)
         ended = self._ended()
-        for future in (self._begun, *self._waiting.values()):
+        futures: list[asyncio.Future[Ready] | asyncio.Future[_Answer]] = [
+            self._begun,
+            *self._waiting.values(),
+        ]
+        for future in futures:
             if not future.done():
                 future.set_exception(ended)
                 future.exception()  # who waits gets it; nobody may wait

@@ -7,7 +7,7 @@ says it shows: never torn, doubled or half applied (SPEC 1.4, 5.6).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -46,7 +46,7 @@ class Settings:
 
 
 class Scene:
-    """One case's server and client. The client is connected by :meth:`connect`, or with more by :meth:`open`."""
+    """One case's server and client; :meth:`connect` or :meth:`open` let the client begin."""
 
     def __init__(self, driver: Driver, server: ScriptedServer, settings: Settings) -> None:
         """Begin without a connection."""
@@ -56,6 +56,7 @@ class Scene:
         self.talks: dict[str, Conversation] = {}
         """The sessions that are open, by id."""
         self._taken = 0
+        self._started: list[asyncio.Task[msgspec.Raw]] = []
 
     @property
     def log(self) -> list[str]:
@@ -89,7 +90,15 @@ class Scene:
 
     def start(self, do: str, *, within: float | None = None, **params: Value) -> asyncio.Task[msgspec.Raw]:
         """Give the client an instruction that takes its time; the task has the answer."""
-        return asyncio.create_task(self.tell(do, within=within, **params))
+        task = asyncio.create_task(self.tell(do, within=within, **params))
+        self._started.append(task)
+        return task
+
+    async def end(self) -> None:
+        """Give up what was started and is not done."""
+        for task in self._started:
+            task.cancel()
+        await asyncio.gather(*self._started, return_exceptions=True)
 
     async def hold(self, talk: Conversation, *, limit: int = 50, create: bool = False) -> None:
         """Let the client open a session, and keep it from now on."""
@@ -176,7 +185,7 @@ class Scene:
             raise Failed(f"the client does not show {what} within {seconds:g} s", seen=state) from None
 
     async def reached(self, talk: Conversation, *, first: int | None = None) -> Shown:
-        """Wait until the replica stands, live, where the server's session does; its window begins at ``first``."""
+        """Wait until the replica stands, live, where the session does; its window begins at ``first``."""
         version = talk.version
         state = await self.until(
             talk, lambda shown: shown.version == version and shown.state == "live", f"version {version}"
@@ -211,7 +220,7 @@ class Scene:
         await peer.until(ponged, "answer a ping", within=self.patience)
 
     async def again(self, peer: Peer, talk: Conversation, *, cursor: int | None) -> SubscribeParams:
-        """Expect another ``subscribe``, with the cursor at this version or none; answer it, and see it applied."""
+        """Expect another ``subscribe``, with the cursor of this version or none; answer it."""
         call, asked = await self.subscribed(peer)
         self.expect_cursor(talk, asked, cursor)
         await self.shown(talk)
@@ -242,7 +251,7 @@ class Scene:
         self, peer: Peer, talk: Conversation, limit: int = 2
     ) -> tuple[asyncio.Task[msgspec.Raw], Asked]:
         """Let the client load earlier messages; return what waits for that, and the call that came."""
-        loading = asyncio.create_task(self.tell("page", session=talk.session_id, limit=limit, within=30))
+        loading = self.start("page", session=talk.session_id, limit=limit, within=30)
         call = await self.call(peer, "messages")
         if not isinstance(call.params, MessagesParams) or call.params.stored or call.params.segment:
             raise Failed("a page for the replica was asked with stored or segment", seen=call.sent)
@@ -250,8 +259,8 @@ class Scene:
         return loading, call
 
     async def verifies(self, peer: Peer, talk: Conversation) -> tuple[asyncio.Task[msgspec.Raw], Asked]:
-        """Let the client compare itself with the server; return what waits for that, and the call that came."""
-        comparing = asyncio.create_task(self.tell("verify", session=talk.session_id))
+        """Let the client compare itself; return what waits for that, and the call that came."""
+        comparing = self.start("verify", session=talk.session_id)
         return comparing, await self.call(peer, "verify")
 
     async def prompted(self, peer: Peer, talk: Conversation, text: str, message_id: str) -> PromptParams:
@@ -334,7 +343,7 @@ class Scenes:
         self.software = ""
 
     @asynccontextmanager
-    async def scene(self, case: ClientCase) -> AsyncIterator[Scene]:
+    async def scene(self, case: ClientCase) -> AsyncGenerator[Scene]:
         """Make the scene of a case, and see at its end that the client sent nothing that it must not."""
         driver = await self._running()
         lacking = sorted(case.needs - set(driver.ready.can))
@@ -344,7 +353,10 @@ class Scenes:
         try:
             async with scripted_server() as server:
                 here = Scene(driver, server, self._settings)
-                yield here
+                try:
+                    yield here
+                finally:
+                    await here.end()
                 faults = [fault for peer in server.peers for fault in peer.faults]
                 expect("frames of the client that break the protocol", faults, [])
                 await here.tell("close")

@@ -1,10 +1,10 @@
-"""The scripted server: real sockets, and nothing that happens by itself but welcomes and pongs (SPEC 3, 4.1)."""
+"""The scripted server: real sockets, where nothing happens by itself but welcomes and pongs (SPEC 4.1)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Final, TypeVar
 
 import msgspec
@@ -33,6 +33,8 @@ from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.protocol.values import Value
 
 SERVER_TIME: Final = 1_700_000_000_000
+BRIEF: Final = 200
+"""Characters of a frame in the log."""
 T = TypeVar("T")
 
 
@@ -150,7 +152,7 @@ class Peer:
         await self.send(ErrorFrame(call.id, info))
 
     async def cut(self, frame: object, at: int) -> None:
-        """Send the first ``at`` bytes of a frame's WebSocket message, then end the connection without a word."""
+        """Send the first ``at`` bytes of a frame's WebSocket message, then end the connection."""
         opcode = Opcode.BINARY if self.codec.binary else Opcode.TEXT
         data = Frame(opcode, self.codec.encode(frame)).serialize(mask=False)
         at = min(at, len(data) - 1)
@@ -285,7 +287,7 @@ class ScriptedServer:
 
 
 @contextlib.asynccontextmanager
-async def scripted_server() -> AsyncIterator[ScriptedServer]:
+async def scripted_server() -> AsyncGenerator[ScriptedServer]:
     """Serve on a free port of this machine, and cut all connections at the end."""
     server = ScriptedServer()
     async with serve(
@@ -310,4 +312,4 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
 
 def _brief(data: bytes) -> str:
     text = repr(data)
-    return text if len(text) <= 200 else f"{text[:200]}… {len(data)} bytes"
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}… {len(data)} bytes"

@@ -15,7 +15,9 @@ async def in_order(scene: Scene) -> None:
     peer = await scene.open(talk)
     for _ in range(3):
         await peer.send(talk.append("one "))
+        await scene.reached(talk)
         await peer.send(talk.short("two "))
+        await scene.reached(talk)
         await peer.send(talk.put(ReasoningPart(text="hm", state="done")))
         await peer.send(talk.skip(2))
         await peer.send(talk.put(OPEN))
@@ -25,7 +27,7 @@ async def in_order(scene: Scene) -> None:
 
 @SUITE.case("contiguity.delta_gap", "4.4", "G6", "R13")
 async def delta_gap(scene: Scene) -> None:
-    """A delta that leaves a version out is a gap: it is not applied, and the client subscribes with its cursor."""
+    """A delta that leaves a version out is a gap: not applied; the client subscribes with its cursor."""
     talk = streaming()
     peer = await scene.open(talk)
     before = talk.version
@@ -116,8 +118,10 @@ async def old_frames(scene: Scene) -> None:
     for frame in frames:
         await peer.send(frame)
     await scene.reached(talk)
-    for frame in frames:
+    for frame in reversed(frames):
         await peer.send(frame)
+    await scene.heard(peer)
+    await scene.reached(talk)
     await scene.goes_on(peer, talk)
 
 

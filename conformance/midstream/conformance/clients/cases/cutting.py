@@ -72,7 +72,7 @@ def _version(frame: ServerFrame) -> int:
 
 @SUITE.case("cutting.between_frames", "12", "R2", "R4", seconds=60)
 async def between_frames(scene: Scene) -> None:
-    """Cut after any number of frames, the client comes back with the cursor of the last, and is right again."""
+    """Cut after any number of frames, the client comes back with the cursor of the last."""
     _, frames = script()
     for number in range(len(frames) + 1):
         await play(scene, number, None)

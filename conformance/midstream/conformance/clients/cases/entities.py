@@ -21,6 +21,7 @@ async def old_session(scene: Scene) -> None:
     peer = await scene.open(talk)
     talk.skip()
     await peer.send(Change(talk.channel, talk.version, True, ChangeContent(session=old)))
+    await scene.reached(talk)
     await scene.goes_on(peer, talk)
 
 
@@ -33,6 +34,7 @@ async def old_turn(scene: Scene) -> None:
     peer = await scene.open(talk)
     talk.skip()
     await peer.send(Change(talk.channel, talk.version, True, ChangeContent(turns=[old])))
+    await scene.reached(talk)
     await scene.goes_on(peer, talk)
 
 
@@ -56,7 +58,7 @@ async def old_message(scene: Scene) -> None:
 
 @SUITE.case("entities.own_revision", "3.4", "G5")
 async def own_revision(scene: Scene) -> None:
-    """An entry of a sync that names a revision gives it to the message; else the message has the sync's version."""
+    """A message gets the revision that its entry in a sync names; else the sync's version."""
     talk = streaming()
     peer = await scene.open(talk)
     peer.drop()
@@ -126,7 +128,6 @@ async def whole_parts(scene: Scene) -> None:
     talk = streaming()
     peer = await scene.open(talk)
     await peer.send(talk.short("a long text that will be taken back"))
-    await scene.reached(talk)
     await peer.send(talk.put(structs.replace(talk.last.parts[0], text="short"), durable=True))
     await peer.send(talk.short(" again"))
     await scene.reached(talk)

@@ -19,7 +19,7 @@ from midstream.protocol.model import Part
 
 
 async def restarts(scene: Scene, talk: Conversation, frame: object, *, before: int) -> None:
-    """Send a frame that cannot fit; the client subscribes without a cursor, and shows what it showed till then."""
+    """Send a frame that cannot fit; the client subscribes without a cursor, and shows what it showed."""
     peer = scene.server.peers[-1]
     await peer.send(frame)
     call, asked = await scene.subscribed(peer)

@@ -43,7 +43,7 @@ async def finish(scene: Scene, peer: Peer, talk: Conversation, loading: asyncio.
 
 @SUITE.case("paging.joins", "4.2", "G14", needs=PAGES)
 async def joins(scene: Scene) -> None:
-    """Pages join below the window, one after the other, down to the first message, and then none is asked for."""
+    """Pages join below the window, one after the other, down to the first message."""
     talk = long(7)
     peer = await scene.open(talk, limit=2)
     for first, before in ((4, 6), (2, 4), (1, 2)):
@@ -111,7 +111,7 @@ async def before_a_sync(scene: Scene) -> None:
 
 @SUITE.case("paging.ahead", "4.7", "R14", needs=PAGES)
 async def ahead(scene: Scene) -> None:
-    """A page above the version reached shows that something was lost: the client subscribes with its cursor."""
+    """A page above the version reached shows a loss: the client subscribes with its cursor."""
     talk = long(6)
     peer = await scene.open(talk, limit=2)
     before = talk.version

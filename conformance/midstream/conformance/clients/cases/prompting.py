@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from midstream.conformance.clients.cases.talks import APPROVAL, DONE, OPEN, in_turn, streaming
+from midstream.conformance.clients.cases.talks import APPROVAL, OPEN, in_turn, streaming
 from midstream.conformance.clients.conversation import Conversation
 from midstream.conformance.clients.scene import Scene
 from midstream.conformance.clients.scripted import Asked, Peer
@@ -194,7 +194,7 @@ async def after_a_reset(scene: Scene) -> None:
     await begins(scene, peer, talk, call, "t1")
     await shows(scene, talk, "p1", "running")
     talk.end_turn("t1")
-    talk.begin_turn("t2", talk.new_message("user", DONE, turn_id="t2"))
+    talk.begin_turn("t2", talk.new_message("user", TextPart(text="later"), turn_id="t2"))
     talk.end_turn("t2")
     await peer.send(Sync(talk.channel, talk.payload("reset", limit=1)))
     call = await scene.call(peer, "turn")

@@ -42,14 +42,14 @@ async def stays_away(scene: Scene, code: int) -> None:
 
 @SUITE.case("reconnecting.codes", "11.3", seconds=60)
 async def codes(scene: Scene) -> None:
-    """After a close code that says so, and any code that is not known, the client comes back with its cursor."""
+    """After a code that says so, and any that is not known, the client comes back with its cursor."""
     for code in (4000, 4001, 4002, 4003, 4004, 4005, 4006, 4444, 1000, 1001, 1011, 3999):
         await comes_back(scene, code)
 
 
 @SUITE.case("reconnecting.final_codes", "11.3", seconds=60)
 async def final_codes(scene: Scene) -> None:
-    """After a code from 4500 to 4999 the client does not come back by itself, also where it does not know it."""
+    """After a code from 4500 to 4999, known or not, the client does not come back by itself."""
     for code in (4500, 4501, 4503, 4504, 4506, 4999):
         await stays_away(scene, code)
 
@@ -91,6 +91,7 @@ async def backoff(scene: Scene) -> None:
     """The pauses between attempts are random, up to a bound that doubles up to 30 s."""
     scene.server.welcomes = False
     base = BASE_S * scene.scale
+    pauses: list[float] = []
     for _ in range(3):  # by chance alone, pauses are as short as this once in some thousands
         pauses = await attempts(scene)
         for number, pause in enumerate(pauses):
@@ -103,7 +104,7 @@ async def backoff(scene: Scene) -> None:
 
 @SUITE.case("reconnecting.goaway", "3.9", "R55")
 async def goaway(scene: Scene) -> None:
-    """After a goaway the client stays away for the time that it names, and then comes back with its cursor."""
+    """After a goaway the client stays away for the time that it names, and then comes back."""
     talk = streaming()
     peer = await scene.open(talk)
     began = time.monotonic()
@@ -144,7 +145,7 @@ async def pings(scene: Scene) -> None:
 
 @SUITE.case("reconnecting.silence", "3.5", seconds=60)
 async def silence(scene: Scene) -> None:
-    """When nothing comes for a heartbeat the client pings; after two it ends the connection, and comes back."""
+    """When nothing comes for a heartbeat the client pings; after two it connects anew."""
     scene.server.heartbeat_ms = 300
     talk = streaming()
     peer = await scene.open(talk)

@@ -70,7 +70,7 @@ async def old_channel(scene: Scene) -> None:
 
 @SUITE.case("subscribing.two_sessions", "4.2", "R26")
 async def two_sessions(scene: Scene) -> None:
-    """Frames of two sessions mix on a connection, and each enters its own replica; one's gap is not the other's."""
+    """Frames of two sessions mix, and each enters its own replica; one's gap is not the other's."""
     talk, other = streaming(), streaming("s2", channel=2)
     peer = await scene.open(talk)
     await scene.hold(other)
@@ -111,7 +111,7 @@ async def reload(scene: Scene) -> None:
 
 @SUITE.case("subscribing.over", "11.4", "G21")
 async def over(scene: Scene) -> None:
-    """`closed` with `deleted`, `forbidden` or an unknown code that is not retryable ends the session for good."""
+    """`closed` with `deleted`, `forbidden` or an unknown code, not retryable, ends the session for good."""
     await scene.connect()
     peer = await scene.peer()
     for number, code in enumerate(("deleted", "forbidden", "brand_new")):
@@ -127,7 +127,7 @@ async def over(scene: Scene) -> None:
 
 @SUITE.case("subscribing.not_found", "4.2")
 async def not_found(scene: Scene) -> None:
-    """A session that does not exist is made where the client was told to, and `already_exists` is taken for good."""
+    """A session that does not exist is made where that is wanted; `already_exists` is taken for good."""
     await scene.connect()
     peer = await scene.peer()
     for number, exists in enumerate((False, True)):
@@ -197,7 +197,7 @@ async def second_gap(scene: Scene) -> None:
 
 @SUITE.case("subscribing.left", "4.2", "R29")
 async def left(scene: Scene) -> None:
-    """After an unsubscribe its frames, and the late answer of a subscribe, are ignored; opened again, it begins anew."""
+    """After an unsubscribe, frames and the late answer of a subscribe are ignored."""
     talk = streaming()
     peer = await scene.open(talk)
     talk.short("lost")

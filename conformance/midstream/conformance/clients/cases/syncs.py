@@ -8,6 +8,7 @@ from midstream.conformance.clients.suite import SUITE
 from midstream.conformance.outcome import expect, require
 from midstream.protocol.calls import VerifyParams, VerifyResult
 from midstream.protocol.frames import Sync
+from midstream.protocol.model import TextPart
 
 
 @SUITE.case("syncs.replay", "5.1", "G7", "R1", "R9")
@@ -139,8 +140,8 @@ async def restored(scene: Scene) -> None:
     talk = streaming()
     talk.title("backed up")
     version = talk.version
-    talk.user("later")
-    talk.title("later")
+    talk.begin_turn("t1", talk.new_message("user", TextPart(text="later"), turn_id="t1"))
+    talk.end_turn("t1")
     peer = await scene.open(talk)
     peer.drop()
     talk.restore(version)

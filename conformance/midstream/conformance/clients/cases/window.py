@@ -13,7 +13,7 @@ from midstream.protocol.model import TextPart
 
 @SUITE.case("window.begins", "4.2", "G7")
 async def begins(scene: Scene) -> None:
-    """A reset with more below begins the window at its first message; one without, at the first of the session."""
+    """A reset with more below begins the window at its first message; else at the session's first."""
     talk = long(6)
     await scene.open(talk, limit=2)
     state = await scene.reached(talk, first=5)
@@ -113,7 +113,7 @@ async def clear(scene: Scene) -> None:
 
 @SUITE.case("window.clear_and_more", "4.4")
 async def clear_and_more(scene: Scene) -> None:
-    """A newer session is taken before the messages beside it: what is below its `first_sequence` is ignored."""
+    """A newer session is taken before the messages beside it, of which it may drop some."""
     talk = long(4)
     talk.finish()
     peer = await scene.open(talk)

@@ -12,6 +12,9 @@ from midstream.conformance.outcome import expect, require
 from midstream.protocol.frames import Call, Change, Ping, Skip
 from midstream.protocol.model import TextPart
 
+NOTHING: list[str] = []
+EMPTY: dict[str, str] = {}
+
 
 @SUITE.case("wire.hello", "4.1")
 async def hello(scene: Scene) -> None:
@@ -62,14 +65,14 @@ async def unknown_tag(scene: Scene) -> None:
     talk = streaming()
     peer = await scene.open(talk)
     await peer.send(["brand_new", 1, {"of": "a newer server"}])
-    await peer.send(["sessions", {"changed": []}])
+    await peer.send(["sessions", {"changed": NOTHING}])
     await peer.send(["signal", 99, "c9", "typing", None])
     await peer.send(["d", 99, talk.version + 1, 1, 2, 1, "foreign"])
     await peer.send([99, talk.version + 1, 1, "foreign"])
     await peer.send(["mark", 99, talk.version + 9])
     await peer.send(["sync", 99, msgspec.to_builtins(talk.payload("reset", limit=0))])
     await peer.send(["closed", 99, "deleted", False])
-    await peer.send(["result", 12345, {}])
+    await peer.send(["result", 12345, EMPTY])
     await scene.goes_on(peer, talk)
 
 
@@ -88,8 +91,8 @@ async def breaks(scene: Scene, payload: bytes) -> None:
 
 def encoded(scene: Scene, frame: object) -> bytes:
     """Encode a frame as the scene's connection does."""
-    module = msgspec.json if scene.settings.encoding == "json" else msgspec.msgpack
-    return module.encode(frame)
+    encode = msgspec.json.encode if scene.settings.encoding == "json" else msgspec.msgpack.encode
+    return encode(frame)
 
 
 @SUITE.case("wire.not_a_frame", "3.2")
@@ -107,7 +110,7 @@ async def not_decodable(scene: Scene) -> None:
 @SUITE.case("wire.not_readable", "3.2")
 async def not_readable(scene: Scene) -> None:
     """A frame of a known tag that cannot be read ends the connection; nothing is guessed."""
-    await breaks(scene, encoded(scene, ["change", 1, "four", True, {}]))
+    await breaks(scene, encoded(scene, ["change", 1, "four", True, EMPTY]))
 
 
 async def pieces(scene: Scene, peer: Peer, talk: Conversation, text: str, size: int = 200) -> list[bytes]:

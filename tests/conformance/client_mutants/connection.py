@@ -1,0 +1,340 @@
+"""Mutants of what keeps a replica equal: subscriptions, prompts, connections (SPEC 4.2, 4.7, 11)."""
+
+from tests.conformance.client_mutants.mutant import Edit, Mutant
+
+SUBSCRIPTION = "midstream.client.subscription"
+HUB = "midstream.client.hub"
+LINK = "midstream.client.link"
+RECONNECT = "midstream.client.reconnect"
+CALLS = "midstream.client.calls"
+EXCHANGE = "midstream.client.exchange"
+PROMPTS = "midstream.client.prompts"
+TRANSPORT = "midstream.client.transport"
+SESSIONS = "midstream.client.sessions"
+LISTING = "midstream.client.listing"
+CHUNKS = "midstream.protocol.chunks"
+MERGE = "midstream.protocol.merge"
+
+SUBSCRIBING = (
+    Mutant(
+        "frames_before_the_answer",
+        "4.2",
+        "applies frames of the session between subscribe and its answer",
+        "subscribing.frames_before_the_answer",
+        (
+            Edit(
+                SUBSCRIPTION,
+                "subscription that ends\n        self._begin_anew()\n",
+                "subscription that ends\n        self._generation += 1\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "old_channel_heard",
+        "4.2",
+        "takes frames of a channel that was replaced",
+        "subscribing.old_channel",
+        (Edit(HUB, "            del self._channels[channel]\n", "            del channel\n"),),
+    ),
+    Mutant(
+        "late_answer_applied",
+        "4.2",
+        "takes the answer of a subscribe that came after the unsubscribe",
+        "subscribing.left",
+        (Edit(SUBSCRIPTION, "if generation != self._generation or isinstance", "if isinstance"),),
+    ),
+    Mutant(
+        "no_cursor",
+        "4.7",
+        "subscribes without its cursor after a loss",
+        "subscribing.all_again",
+        (Edit(SUBSCRIPTION, "cursor = None if whole else self.replica.law.cursor()", "cursor = None"),),
+    ),
+    Mutant(
+        "one_subscription_forgotten",
+        "4.7",
+        "does not subscribe to every session again after a loss",
+        "subscribing.all_again",
+        (
+            Edit(
+                HUB,
+                "        for subscription in list(self._subscriptions.values()):\n"
+                "            subscription.connected()",
+                "        for subscription in list(self._subscriptions.values())[:1]:\n"
+                "            subscription.connected()",
+            ),
+        ),
+    ),
+    Mutant(
+        "second_gap_with_cursor",
+        "4.7",
+        "goes on with its cursor however often something is missing",
+        "subscribing.second_gap",
+        (Edit(SUBSCRIPTION, "whole=second or not gap.keep_cursor", "whole=not gap.keep_cursor"),),
+    ),
+    Mutant(
+        "restart_with_cursor",
+        "4.4",
+        "keeps its cursor when it knows that its replica is wrong",
+        "misfits.hole",
+        (
+            Edit(SUBSCRIPTION, "whole=second or not gap.keep_cursor", "whole=second"),
+            Edit(MERGE, "if self.epoch is None or self.stage is Stage.LOST:", "if self.epoch is None:"),
+        ),
+    ),
+    Mutant(
+        "answer_ahead_ignored",
+        "4.7",
+        "does not notice that an answer shows a version that it has not",
+        "paging.ahead",
+        (Edit(SUBSCRIPTION, "law.version < version:", "law.version < 0:"),),
+    ),
+    Mutant(
+        "reload_ends",
+        "11.4",
+        "takes every closed subscription for the end of the session",
+        "subscribing.reload",
+        (Edit(SUBSCRIPTION, "if frame.retryable:", "if not frame.code:"),),
+    ),
+    Mutant(
+        "deleted_goes_on",
+        "11.4",
+        "subscribes again to a session that is gone",
+        "subscribing.over",
+        (Edit(SUBSCRIPTION, "if frame.retryable:", "if frame.code:"),),
+    ),
+    Mutant(
+        "refusal_is_the_end",
+        "11.1",
+        "gives a session up when subscribe is put off",
+        "subscribing.put_off",
+        (
+            Edit(
+                SUBSCRIPTION,
+                "elif isinstance(answer, MidstreamError) and answer.retryable:",
+                'elif isinstance(answer, MidstreamError) and answer.code == "":',
+            ),
+        ),
+    ),
+    Mutant(
+        "limit_too_high",
+        "11.2",
+        "asks for more messages than a page may have",
+        "paging.limits",
+        (
+            Edit(
+                SUBSCRIPTION,
+                "limit=min(self._wish.limit, self._tools.exchange.limits.page_messages)",
+                "limit=self._wish.limit",
+            ),
+        ),
+    ),
+)
+
+SENDING = (
+    Mutant(
+        "prompt_with_a_new_id",
+        "4.7",
+        "sends a prompt again under another id",
+        "prompting.again",
+        (
+            Edit(
+                CALLS,
+                "        undone = (*self._urgent",
+                "        for call in self._in_flight.values():\n"
+                '            if call.method == "prompt":\n'
+                "                again = getattr(call.params, 'message_id') + '_again'\n"
+                "                call.params = msgspec.structs.replace(call.params, message_id=again)\n"
+                "        undone = (*self._urgent",
+            ),
+        ),
+    ),
+    Mutant(
+        "prompt_forgotten",
+        "4.7",
+        "does not send a prompt again whose answer was lost",
+        "prompting.again",
+        (
+            Edit(
+                PROMPTS,
+                'self._exchange.start("prompt", prompt, reply, lane=prompt.session_id, repeatable=True)',
+                'self._exchange.start("prompt", prompt, reply, lane=prompt.session_id, repeatable=False)',
+            ),
+        ),
+    ),
+    Mutant(
+        "retryable_not_obeyed",
+        "11.1",
+        "takes an error that may pass for a refusal",
+        "prompting.unknown_errors",
+        (
+            Edit(
+                EXCHANGE,
+                "answer.retryable and call.repeatable:",
+                'answer.code == "overloaded" and call.repeatable:',
+            ),
+        ),
+    ),
+    Mutant(
+        "handles_not_settled",
+        "4.7",
+        "does not ask for a turn that a reset left out",
+        "prompting.after_a_reset",
+        (
+            Edit(
+                PROMPTS,
+                "elif not progress.asking and (progress.turn is None or synced):",
+                "elif not progress.asking and progress.turn is None:",
+            ),
+        ),
+    ),
+    Mutant(
+        "chunks_too_long",
+        "3.3",
+        "sends longer messages than the server takes",
+        "wire.own_chunks",
+        (Edit(LINK, "        transport.chunk_bytes = welcome.limits.chunk_bytes\n", ""),),
+    ),
+    Mutant(
+        "too_many_calls",
+        "11.2",
+        "has more calls under way than the server takes",
+        "wire.calls_in_flight",
+        (Edit(EXCHANGE, "self._table.take(self.limits.calls_in_flight)", "self._table.take(1_000)"),),
+    ),
+)
+
+CONNECTING = (
+    Mutant(
+        "comes_back_after_4504",
+        "11.3",
+        "comes back after a code that says not to",
+        "reconnecting.final_codes",
+        (Edit(RECONNECT, "FINAL_CODES = range(4500, 5000)", "FINAL_CODES = range(4500, 4504)"),),
+    ),
+    Mutant(
+        "gives_up_on_unknown_codes",
+        "11.3",
+        "does not come back after a code that it does not know",
+        "reconnecting.codes",
+        (
+            Edit(
+                RECONNECT,
+                "return close_code not in FINAL_CODES",
+                "return close_code < 4007",
+            ),
+        ),
+    ),
+    Mutant(
+        "never_backs_off",
+        "4.7",
+        "comes back after pauses that do not grow",
+        "reconnecting.backoff",
+        (
+            Edit(
+                RECONNECT,
+                "bound = min(policy.backoff_limit_s, policy.backoff_s * 2.0 ** min(attempt, 64))",
+                "bound = policy.backoff_s",
+            ),
+        ),
+    ),
+    Mutant(
+        "goaway_ignored",
+        "3.9",
+        "comes back before the time that a goaway named",
+        "reconnecting.goaway",
+        (Edit(RECONNECT, "        if self._return_at is not None:\n", "        if self._retry_at < 0:\n"),),
+    ),
+    Mutant(
+        "pings_not_answered",
+        "3.5",
+        "does not answer pings",
+        "reconnecting.pings",
+        (Edit(LINK, "transport.send_first(self._options.codec.encode(pong))", "del pong"),),
+    ),
+    Mutant(
+        "silence_not_noticed",
+        "3.5",
+        "keeps a connection on which nothing comes",
+        "reconnecting.silence",
+        (
+            Edit(
+                RECONNECT,
+                "if now >= self._received_at + 2 * self._heartbeat_s:",
+                "if now >= self._received_at + 2_000 * self._heartbeat_s:",
+            ),
+        ),
+    ),
+    Mutant(
+        "unreadable_frame_skipped",
+        "3.2",
+        "goes on after a frame that it could not read",
+        "wire.not_readable",
+        (
+            Edit(
+                TRANSPORT,
+                'raise LinkEnded(f"the server sent what cannot be read: {error}", final) from error',
+                "del final\n            return None",
+            ),
+        ),
+    ),
+    Mutant(
+        "chunks_mixed",
+        "3.3",
+        "joins the pieces of two frames",
+        "wire.chunks_of_two",
+        (
+            Edit(
+                CHUNKS,
+                "joined = self._open.get(chunk.n)",
+                "joined = next(iter(self._open.values()), None)",
+            ),
+        ),
+    ),
+)
+
+LISTS = (
+    Mutant(
+        "list_not_replaced",
+        "4.8",
+        "keeps what it knew of sessions when a watch is answered",
+        "listing.again",
+        (Edit(LISTING, "before, self._known = self._known, {}", "before = self._known"),),
+    ),
+    Mutant(
+        "older_in_the_list",
+        "4.8",
+        "takes an older copy of a session into its list",
+        "listing.older",
+        (Edit(LISTING, "known.revision >= session.revision:", "known == session:"),),
+    ),
+    Mutant(
+        "page_over_news",
+        "4.8",
+        "brings back by a page what a frame removed",
+        "listing.pages",
+        (Edit(LISTING, "if page.since.get(item.session_id, 0) < item.revision:", "if item.revision:"),),
+    ),
+    Mutant(
+        "archived_shown",
+        "4.8",
+        "keeps an archived session in its list",
+        "listing.archived",
+        (
+            Edit(
+                LISTING,
+                "if (session.archived_at is not UNSET) != self._archived:",
+                "if session.archived_at == 1:",
+            ),
+        ),
+    ),
+    Mutant(
+        "incomplete_ignored",
+        "4.8",
+        "does not watch again when something was left out",
+        "listing.incomplete",
+        (Edit(SESSIONS, "if changes.incomplete:", "if changes is None:"),),
+    ),
+)
+
+CONNECTION = (*SUBSCRIBING, *SENDING, *CONNECTING, *LISTS)

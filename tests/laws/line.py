@@ -189,6 +189,10 @@ class Line:
         """Read nothing any more, and say nothing about it."""
         self._websocket.transport.pause_reading()
 
+    def read_on(self) -> None:
+        """Read again."""
+        self._websocket.transport.resume_reading()
+
     async def close(self) -> None:
         """End the connection at once, and everything that this end runs."""
         self._websocket.transport.abort()

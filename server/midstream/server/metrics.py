@@ -135,7 +135,7 @@ METRICS: Final = (
         "midstream_call_seconds",
         "histogram",
         "Calls, from taking one to its answer, by method; other is an unknown one.",
-        lambda v: v.tally.calls,
+        lambda v: {method: one for method, one in v.tally.calls.items() if one.count},
         ("method",),
     ),
     Metric(

@@ -64,7 +64,7 @@ class Monitor:
 
     def unready(self) -> str:
         """Return in a word why no clients should be sent here; empty where they should."""
-        return self._readiness.word()
+        return self._readiness.asked()
 
     def exposition(self, census: Census) -> Answer:
         """Return the metrics in Prometheus's text form, or say what is missing."""

@@ -34,18 +34,22 @@ class Readiness:
         self._tried_at = -AGAIN_SECONDS
         self._is_lost = False
 
+    def asked(self) -> str:
+        """Return the word, and try the disk for the next one who asks."""
+        now = self._clock.now()
+        if self._trying is None and now - self._tried_at >= AGAIN_SECONDS:
+            self._tried_at = now
+            self._trying = asyncio.create_task(self._try(), name="readiness")
+        return self.word()
+
     def word(self) -> str:
         """Return in a word why the server is not ready; empty where it is.
 
         ``storage``: the last commit failed, or one is stuck. ``superseded``: another process owns it.
         """
-        now = self._clock.now()
-        if self._trying is None and now - self._tried_at >= AGAIN_SECONDS:
-            self._tried_at = now
-            self._trying = asyncio.create_task(self._try(), name="readiness")
         if self._is_lost:
             return "superseded"
-        stuck = self._trying is not None and now - self._tried_at >= STUCK_SECONDS
+        stuck = self._trying is not None and self._clock.now() - self._tried_at >= STUCK_SECONDS
         return "storage" if stuck or self._database.health.writes_fail else ""
 
     async def close(self) -> None:
@@ -66,5 +70,9 @@ class Readiness:
 
 
 def _touch(connection: apsw.Connection) -> None:
-    """Write what is there already: SQLite stores the page all the same, and so tries the disk."""
-    connection.execute("UPDATE owner SET generation = generation WHERE id = 1")
+    """Change a row and change it back: the page is stored, and so the disk is tried, but nothing is new.
+
+    What is written as it is there already SQLite would not store.
+    """
+    connection.execute("UPDATE owner SET generation = generation + 1 WHERE id = 1")
+    connection.execute("UPDATE owner SET generation = generation - 1 WHERE id = 1")

@@ -151,4 +151,5 @@ def _count(counts: dict[str, int] | dict[tuple[str, str], int], key: str | tuple
 
 
 def _codes() -> Iterable[str]:
-    return sorted({OTHER, MidstreamError.code, *(kind.code for kind in MidstreamError.__subclasses__())})
+    kinds = [kind for kind in MidstreamError.__subclasses__() if kind.__module__ == MidstreamError.__module__]
+    return sorted({OTHER, MidstreamError.code, *(kind.code for kind in kinds)})

@@ -278,6 +278,11 @@ def _refuse_running(state: LoadedState, what: str) -> None:
         )
 
 
+READING = frozenset(
+    {"subscribe", "messages", "message", "turn", "interactions", "verify", "signal", "sessions.get"}
+)
+"""The calls that change nothing, and are answered also while the disk takes no commit."""
+
 _HANDLERS: dict[str, Handler] = {
     "subscribe": _subscribe,
     "messages": _messages,

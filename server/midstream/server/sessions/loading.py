@@ -1,4 +1,7 @@
-"""Brings a session into memory, and recovers what an unclean end left open (SPEC 9)."""
+"""Brings a session into memory, and recovers what an unclean end left open (SPEC 9).
+
+Where the disk takes no commit, it is shown as it is stored until it does.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ import structlog
 from msgspec import UNSET
 
 from midstream.server.sessions import recovery
+from midstream.server.sessions.repair import Repair, as_stored, repair
 from midstream.server.sessions.state import LoadedState
 from midstream.server.storage import store
+from midstream.server.storage.errors import CommitFailed
 
 if TYPE_CHECKING:
     from midstream.server.sessions.loop import SessionLoop
@@ -19,15 +24,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger("midstream.session")
 
 
-async def load(loop: SessionLoop, services: Services) -> LoadedState | None:
-    """Load a session, recovering what an unclean end left open; None where there is no such session."""
+async def load(loop: SessionLoop, services: Services) -> tuple[LoadedState | None, Repair | None]:
+    """Load a session, recovering what an unclean end left open; None where there is no such session.
+
+    Where that cannot be stored, the repair is still owed.
+    """
     loaded = await services.database.read(partial(store.load_session, session_id=loop.session_id))
     if loaded is None:
-        return None
+        return None, None
     state = LoadedState(loop, services, loaded)
     if recovery.needs_recovery(state.projection):
         log.info("session_recovers", running_turn=loaded.session.running_turn_id is not UNSET)
-        draft = await state.draft()
-        recovery.recover(draft, turn_goes_on=services.agents.outlive_server)
-        await state.commit(draft)
-    return state
+        try:
+            await repair(state, services)
+        except CommitFailed:
+            state = LoadedState(loop, services, as_stored(loaded))
+            return state, Repair(state, services)
+    return state, None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import structlog
 
 from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Overloaded, Unavailable
-from midstream.server.sessions.calls import handler
+from midstream.server.sessions.calls import READING, handler
 from midstream.server.sessions.commands import Command, Subscriber
 from midstream.server.sessions.loading import load
 from midstream.server.sessions.state import LoadedState
@@ -26,6 +26,7 @@ from midstream.server.storage.errors import CommitFailed, OwnershipLost, ReadFai
 
 if TYPE_CHECKING:
     from midstream.protocol.model import Session
+    from midstream.server.sessions.repair import Repair
     from midstream.server.sessions.services import Services
 
 T = TypeVar("T")
@@ -68,8 +69,8 @@ class SessionLoop:
     """
 
     __slots__ = (
-        "_base", "_current", "_ended", "_is_woken", "_leaving", "_mailbox", "_services", "_sleep_ends",
-        "_state", "_used_at", "channel", "failure", "has_work", "session_id",
+        "_base", "_current", "_ended", "_is_woken", "_leaving", "_mailbox", "_repair", "_services",
+        "_sleep_ends", "_state", "_used_at", "channel", "failure", "has_work", "session_id",
     )  # fmt: skip
 
     def __init__(self, session_id: str, *, channel: int, services: Services) -> None:
@@ -85,6 +86,8 @@ class SessionLoop:
         self._is_woken = False
         self._sleep_ends: asyncio.Future[None] | None = None
         self._state: LoadedState | None = None
+        self._repair: Repair | None = None
+        """What is still to be stored before anything changes; until then the session is only read."""
         self._current: Command | _Work | None = None
         self._leaving: dict[Subscriber, None] = {}
         self._used_at = services.clock.now()
@@ -177,7 +180,7 @@ class SessionLoop:
         """Load, serve until there is nothing to do, and unload. Returns when the loop has ended."""
         structlog.contextvars.bind_contextvars(session_id=self.session_id)
         try:
-            self._state = await load(self, self._services)
+            self._state, self._repair = await load(self, self._services)
             self._services.tally.loads["missing" if self._state is None else "loaded"] += 1
             if self._state is None:
                 self._end(NotFound("session", self.session_id))
@@ -197,13 +200,22 @@ class SessionLoop:
     async def stop(self) -> None:
         """End the running turn as interrupted, unload and end the loop, because the server stops."""
         with contextlib.suppress(MidstreamError):
-            await self.perform(lambda state: state.close())
+            await self.perform(self._close)
+
+    async def _close(self, state: LoadedState) -> None:
+        if self._repair is None:
+            await state.close()
+        else:
+            state.closed = True  # as after a crash: the next start repairs it
 
     async def _serve(self, state: LoadedState) -> None:
         while not state.closed:
             self._is_woken = False
             # before each item: what is due must not wait until nobody wants anything any more
-            await state.on_time()
+            if self._repair is not None and await self._repair.in_time():
+                self._repair = None
+            if self._repair is None:
+                await state.on_time()
             if self._mailbox:
                 await self._do_next(state, self._mailbox)
             elif state.is_idle(self._used_at):
@@ -219,7 +231,8 @@ class SessionLoop:
         self._mailbox = None
         state.busy = False
         loop = asyncio.get_running_loop()
-        seconds = state.seconds_to_deadline(self._used_at)
+        repair = self._repair
+        seconds = state.seconds_to_deadline(self._used_at) if repair is None else repair.seconds()
         timer = None if seconds is None else loop.call_later(seconds, self.nudge)
         self._sleep_ends = loop.create_future()
         try:
@@ -248,7 +261,11 @@ class SessionLoop:
 
     async def _answer(self, state: LoadedState, command: Command) -> None:
         try:
-            answer = await handler(command.method)(state, command)
+            carry_out = handler(command.method)
+            if self._repair is not None and command.method not in READING:
+                await self._repair.now()
+                self._repair = None
+            answer = await carry_out(state, command)
             subscriber = command.subscriber
             if subscriber is not None and command.method != "subscribe":
                 await state.bring_up(subscriber)
@@ -261,7 +278,8 @@ class SessionLoop:
             command.reply(
                 Unavailable(f"The session's storage failed, so the call may not have been done: {error}")
             )
-            if isinstance(error, (CommitFailed, OwnershipLost)):
+            is_owed = self._repair is not None and isinstance(error, CommitFailed)
+            if isinstance(error, (CommitFailed, OwnershipLost)) and not is_owed:
                 raise
         except Exception:
             log.exception("call_failed", method=command.method)

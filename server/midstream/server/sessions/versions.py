@@ -29,7 +29,8 @@ class Versions:
     """
 
     __slots__ = (
-        "_continues", "_generation", "_last", "_new_epoch", "_row", "durable", "last_time", "published",
+        "_continues", "_generation", "_last", "_new_epoch", "_row", "_unrepaired_epoch",
+        "durable", "last_time", "published",
     )  # fmt: skip
 
     def __init__(self, row: LedgerRow, *, generation: int, new_epoch: str) -> None:
@@ -41,6 +42,7 @@ class Versions:
         self._row = row
         self._generation = generation
         self._new_epoch = new_epoch
+        self._unrepaired_epoch: str | None = None
         self._continues = row.generation == generation and not row.dirty
         self.published = row.ceiling if row.dirty else row.version
         """The last version that was given and published."""
@@ -54,7 +56,19 @@ class Versions:
     @property
     def epoch(self) -> str:
         """The epoch that :attr:`published` lies in."""
-        return self._row.epoch
+        return self._unrepaired_epoch or self._row.epoch
+
+    def stand_still(self, epoch: str) -> None:
+        """Show what is stored under an epoch of its own, which no later one follows (SPEC 9).
+
+        In the stored one, readers may have seen more than is stored at the very same version.
+        """
+        self._unrepaired_epoch = epoch
+        self._continues = False
+
+    def renew(self, new_epoch: str) -> None:
+        """Begin another epoch with the next commit than one that failed would have begun."""
+        self._new_epoch = new_epoch
 
     @property
     def begins_epoch(self) -> bool:
@@ -126,6 +140,7 @@ class Versions:
     def committed(self, row: LedgerRow, *, versions: int = 1) -> None:
         """Take over what was stored: the COMMIT returned."""
         self._row = row
+        self._unrepaired_epoch = None
         self._continues = True
         self._last = row.ceiling
         if versions:

@@ -106,7 +106,7 @@ class Monitor:
             sessions=self._registry.census(),
             workers=None
             if remote is None
-            else Workers(remote.workers, remote.slots, remote.waiting, remote.offers),
+            else Workers(remote.worker_count, remote.slot_count, remote.waiting_count, remote.offers),
             ready=not self._readiness.word(),
             version=_version(),
             file_bytes=dict(self._file_sizes()),

@@ -79,17 +79,17 @@ class RemoteAgents:
         """What became of offers since the server started."""
 
     @property
-    def workers(self) -> int:
+    def worker_count(self) -> int:
         """How many workers are there."""
         return len(self._workers)
 
     @property
-    def slots(self) -> int:
+    def slot_count(self) -> int:
         """How many turns they take at a time, in all."""
         return sum(worker.concurrency for worker in self._workers.values())
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """How many turns no worker holds."""
         return len(self._runs)
 

@@ -66,12 +66,10 @@ class Database:
         path: the file.
     """
 
-    def __init__(
-        self, place: Place, writer: Lane, readers: Lane, generation: int, tally: StorageTally
-    ) -> None:
+    def __init__(self, place: Place, writer: Lane, readers: Lane, generation: int) -> None:
         """Use `open`."""
         self.generation = generation
-        self.tally = tally
+        self.tally = StorageTally()
         self.path = place.path
         self._now = asyncio.get_running_loop().time
         self.health = Health(self._now)
@@ -124,7 +122,9 @@ class Database:
             await reading.close()
             await writer.close()
             raise
-        return cls(place, writer, reading, owner.generation, tally)
+        database = cls(place, writer, reading, owner.generation)
+        database.tally = tally
+        return database
 
     async def write(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run a job in the next batch of writes, and give its result once that batch is on disk.

@@ -266,6 +266,13 @@ CONNECTING = (
         ),
     ),
     Mutant(
+        "listens_only",
+        "3.5",
+        "sends no ping while it receives",
+        "reconnecting.speaks",
+        (Edit(RECONNECT, "if asks or now >= self._spoke_at + self._heartbeat_s:", "if asks:"),),
+    ),
+    Mutant(
         "unreadable_frame_skipped",
         "3.2",
         "goes on after a frame that it could not read",

@@ -106,6 +106,9 @@ class Driver:
         except TimeoutError:
             await driver.end()
             raise Failed(f"the client did not say that it is ready within {START_S:g} s") from None
+        except Failed:
+            await driver.end()
+            raise
         return driver
 
     @property

@@ -162,6 +162,30 @@ async def silence(scene: Scene) -> None:
     await scene.goes_on(again, talk)
 
 
+@SUITE.case("reconnecting.speaks", "3.5", seconds=60)
+async def speaks(scene: Scene) -> None:
+    """A client that receives all the time says something itself each heartbeat."""
+    scene.server.heartbeat_ms = 250
+    talk = streaming()
+    peer = await scene.open(talk)
+
+    async def never_silent() -> None:
+        while True:
+            await peer.send(talk.short("on "))
+            await asyncio.sleep(0.02)
+
+    def pinged() -> bool | None:
+        return sum(isinstance(frame, Ping) for frame in peer.frames) >= 3 or None
+
+    sending = asyncio.create_task(never_silent())
+    try:
+        await peer.until(pinged, "send a ping each heartbeat while it receives", within=scene.patience)
+    finally:
+        sending.cancel()
+    await asyncio.gather(sending, return_exceptions=True)
+    await scene.goes_on(peer, talk)
+
+
 @SUITE.case("reconnecting.lives", "3.5", seconds=60)
 async def lives(scene: Scene) -> None:
     """A connection whose pings are answered is kept, however quiet it is."""

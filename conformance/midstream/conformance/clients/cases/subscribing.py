@@ -8,6 +8,9 @@ from midstream.conformance.outcome import expect, require
 from midstream.protocol.calls import SessionResult
 from midstream.protocol.frames import Closed, Mark
 
+PUT_OFF_S = 6.0
+"""How long a client may wait before it sends a call again that was put off."""
+
 
 @SUITE.case("subscribing.first", "4.2")
 async def first(scene: Scene) -> None:
@@ -174,9 +177,11 @@ async def put_off(scene: Scene) -> None:
     await scene.hold(talk)
     peer = await scene.peer()
     for code in ("overloaded", "unavailable", "brand_new"):
-        call, _ = await scene.subscribed(peer)
+        # pauses between calls are not scaled
+        call = await scene.call(peer, "subscribe", within=scene.patience + PUT_OFF_S)
         await peer.refuse(call, code, retryable=True)
-    await scene.sync(peer, talk)
+    call = await scene.call(peer, "subscribe", within=scene.patience + PUT_OFF_S)
+    await scene.answer_sync(peer, call, talk)
     await scene.goes_on(peer, talk)
 
 

@@ -67,6 +67,8 @@ async def unknown_tag(scene: Scene) -> None:
     await peer.send(["brand_new", 1, {"of": "a newer server"}])
     await peer.send(["sessions", {"changed": NOTHING}])
     await peer.send(["signal", 99, "c9", "typing", None])
+    await peer.send(["signal", talk.channel, "c9", "typing", {"at": 1}])
+    await peer.send(["error", None, {"code": "brand_new", "message": "of no call", "retryable": False}])
     await peer.send(["d", 99, talk.version + 1, 1, 2, 1, "foreign"])
     await peer.send([99, talk.version + 1, 1, "foreign"])
     await peer.send(["mark", 99, talk.version + 9])

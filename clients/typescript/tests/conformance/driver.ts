@@ -165,7 +165,8 @@ export async function serve(): Promise<void> {
     const told = JSON.parse(line) as Told;
     carryOut(told).then(
       (ok) => say({ id: told.id, ok }),
-      (error: unknown) => say({ id: told.id, error: error instanceof MidstreamError ? error.code : String(error) }),
+      (error: unknown) =>
+        say({ id: told.id, error: error instanceof MidstreamError ? error.code : String(error) }),
     );
   }
 }

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, structs
 
 from midstream.conformance.clients.differences import entries
+from midstream.conformance.clients.endings import done, interrupted
 from midstream.protocol.calls import Cursor, Page
 from midstream.protocol.digest import message_digest
 from midstream.protocol.frames import (
@@ -25,14 +26,11 @@ from midstream.protocol.frames import (
 )
 from midstream.protocol.live import appended
 from midstream.protocol.model import (
-    ErrorPart,
     Message,
     Part,
-    ReasoningPart,
     Session,
     StreamState,
     TextPart,
-    ToolPart,
     Turn,
     TurnFailure,
     Visibility,
@@ -202,7 +200,7 @@ class Conversation:
 
     def finish(self, sequence: int | None = None) -> Change:
         """End a message and its open texts."""
-        return self.change(_done(self.message(sequence)))
+        return self.change(done(self.message(sequence)))
 
     def title(self, title: str) -> Change:
         """Give the session a title: the smallest change that is seen."""
@@ -224,9 +222,7 @@ class Conversation:
         at = self.time(self._now.version + 1)
         turn = structs.replace(self._now.turns[turn_id], state=state, finished_at=at)
         session = structs.replace(self._now.session, running_turn_id=UNSET)
-        open_ones = [
-            _done(message) for message in self._now.messages.values() if message.state == "streaming"
-        ]
+        open_ones = [done(message) for message in self._now.messages.values() if message.state == "streaming"]
         return self.change(*open_ones, turns=[turn], session=session)
 
     def clear(self) -> Change:
@@ -277,9 +273,7 @@ class Conversation:
         at = self.time(version)
         cut = {n for n, message in stored.messages.items() if message.state == "streaming"}
         messages = {
-            n: structs.replace(_interrupted(message), revision=version, updated_at=at)
-            if n in cut
-            else message
+            n: structs.replace(interrupted(message), revision=version, updated_at=at) if n in cut else message
             for n, message in stored.messages.items()
         }
         failure = TurnFailure(code="runtime_interrupted", message="The server ended.")
@@ -405,30 +399,3 @@ class Conversation:
 
 def _epoch(number: int) -> str:
     return f"{0xE000000000000000 + number:016x}"
-
-
-def _done(message: Message) -> Message:
-    return structs.replace(message, state="done", parts=[_closed(part) for part in message.parts])
-
-
-def _closed(part: Part, error: str = "turn_completed") -> Part:
-    if isinstance(part, (TextPart, ReasoningPart)):
-        return structs.replace(part, state="done")
-    if isinstance(part, ToolPart) and part.state not in {"completed", "failed"}:
-        return structs.replace(part, state="failed", error=error)
-    return part
-
-
-def _interrupted(message: Message) -> Message:
-    """Return the message as the repair after a crash leaves it (SPEC 9)."""
-    number = len(message.parts) + 1
-    note = ErrorPart(
-        part_id=f"m{message.sequence}_p{number}_interrupted",
-        sequence=number,
-        scope="turn",
-        code="runtime_interrupted",
-        message="The server ended while this was written.",
-        recoverable=True,
-    )
-    parts = [_closed(part, "runtime_interrupted") for part in message.parts]
-    return structs.replace(message, state="done", parts=[*parts, note])

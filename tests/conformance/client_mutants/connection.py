@@ -150,6 +150,39 @@ SENDING = (
         ),
     ),
     Mutant(
+        "created_with_a_new_key",
+        "7.11",
+        "makes a session under another key when the first call was not answered",
+        "subscribing.created_once",
+        (
+            Edit(
+                CALLS,
+                "        undone = (*self._urgent",
+                "        for call in self._in_flight.values():\n"
+                '            if call.method == "sessions.create":\n'
+                "                call.params = msgspec.structs.replace(call.params, key='another')\n"
+                "        undone = (*self._urgent",
+            ),
+        ),
+    ),
+    Mutant(
+        "lost_calls_succeed",
+        "4.7",
+        "takes a call whose answer was lost for one that was carried out",
+        "prompting.stop",
+        (
+            Edit(
+                CALLS,
+                "        undone = (*self._urgent",
+                "        from midstream.protocol.calls import StopResult\n"
+                "        for call in [one for one in self._in_flight.values() if one.method == 'stop']:\n"
+                "            call.reply(StopResult(stopped=True, cancelled=[], reason='stopped'))\n"
+                "            del self._in_flight[call.id]\n"
+                "        undone = (*self._urgent",
+            ),
+        ),
+    ),
+    Mutant(
         "prompt_forgotten",
         "4.7",
         "does not send a prompt again whose answer was lost",

@@ -15,7 +15,7 @@ from midstream.client import Client, MidstreamError, Options, Policy, Session, S
 from midstream.protocol.calls import Delivery
 from midstream.protocol.digest import message_digest
 
-CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "cancel", "list"]
+CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list"]
 Told = dict[str, object]
 
 
@@ -104,10 +104,6 @@ class UnderTest:
     async def stop(self, told: Told) -> Told:
         """Stop a turn."""
         return {"stopped": (await self._session(told).stop(str(told["turn_id"]))).stopped}
-
-    async def cancel(self, told: Told) -> Told:
-        """Take a queued prompt back."""
-        return {"state": (await self._session(told).cancel_input(str(told["message_id"]))).state}
 
     async def leave(self, told: Told) -> Told:
         """Follow a session no longer."""

@@ -16,7 +16,7 @@ import {
 } from "../../src/index.js";
 import { type SessionList, watchSessions } from "../../src/sessions.js";
 
-const CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "cancel", "list"];
+const CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list"];
 const TIMES = { backoffMs: 500, backoffLimitMs: 30_000, stableMs: 10_000 };
 
 interface Told {
@@ -103,11 +103,6 @@ class UnderTest {
   async stop(told: Told): Promise<unknown> {
     const { stopped } = await this.#session(told).stop(String(told.turn_id));
     return { stopped };
-  }
-
-  async cancel(told: Told): Promise<unknown> {
-    const { state } = await this.#session(told).cancelInput(String(told.message_id));
-    return { state };
   }
 
   leave(told: Told): unknown {

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import UNSET, structs
 
 from midstream.conformance.clients.differences import entries
 from midstream.conformance.clients.endings import done, interrupted
+from midstream.conformance.clients.snapshot import Snapshot
 from midstream.protocol.calls import Cursor, Page
-from midstream.protocol.digest import message_digest
 from midstream.protocol.frames import (
     Change,
     ChangeContent,
@@ -45,25 +44,6 @@ BEGAN: Final = 1_700_000_000_000
 TICK_MS: Final = 7
 _LOST: Final = 100
 """Versions that are left out after a crash: as many may have been published and not stored."""
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The session as it was at one version, in the subscription's view."""
-
-    epoch: str
-    version: int
-    durable: int
-    session: Session
-    turns: dict[str, Turn]
-    messages: dict[int, Message]
-
-    def digests(self, first: int) -> list[tuple[int, int, str]]:
-        """Return sequence, revision and digest of the messages from ``first`` upward, in order."""
-        return [
-            (number, message.revision, message_digest(message))
-            for number, message in sorted(self.messages.items())
-            if number >= max(first, self.session.first_sequence)
-        ]
 
 
 class Conversation:

@@ -56,7 +56,7 @@ class Scene:
         self.talks: dict[str, Conversation] = {}
         """The sessions that are open, by id."""
         self._taken = 0
-        self._started: list[asyncio.Task[msgspec.Raw]] = []
+        self._started: list[asyncio.Task[msgspec.Raw] | asyncio.Task[bool]] = []
 
     @property
     def log(self) -> list[str]:
@@ -94,6 +94,35 @@ class Scene:
         self._started.append(task)
         return task
 
+    def attempt(self, do: str, **params: Value) -> asyncio.Task[bool]:
+        """Give the client an instruction that it may fail to carry out; the task says whether it did."""
+
+        async def attempting() -> bool:
+            try:
+                await self.driver.ask(do, within=self.patience + 30 * self.scale, **params)
+            except Refused:
+                return False
+            return True
+
+        task = asyncio.create_task(attempting())
+        self._started.append(task)
+        return task
+
+    async def again_or_not(self, peer: Peer, first: Asked, attempt: asyncio.Task[bool]) -> Asked | None:
+        """Wait until a call comes again as it was, or the client gave it up, which it may."""
+        coming = asyncio.create_task(self.call(peer, first.method))
+        await asyncio.wait({coming, attempt}, return_when=asyncio.FIRST_COMPLETED)
+        if not coming.done():
+            coming.cancel()
+            expect(f"whether {first.method!r} succeeded without an answer", attempt.result(), False)  # noqa: FBT003 - what is expected
+            return None
+        return self.expect_same(first, coming.result())
+
+    def expect_same(self, first: Asked, again: Asked) -> Asked:
+        """Expect that a call that comes again is unchanged."""
+        expect(f"the params of {first.method!r}, sent again", again.sent, first.sent)
+        return again
+
     async def end(self) -> None:
         """Give up what was started and is not done."""
         for task in self._started:
@@ -126,6 +155,10 @@ class Scene:
     async def call(self, peer: Peer, method: str, *, within: float | None = None) -> Asked:
         """Wait for the next call of this method."""
         return await peer.call(method, within=within or self.patience)
+
+    async def either(self, peer: Peer, *methods: str) -> Asked:
+        """Wait for the next call of any of these methods."""
+        return await peer.until(lambda: peer.take(*methods), f"call {methods}", within=self.patience)
 
     async def subscribed(self, peer: Peer) -> tuple[Asked, SubscribeParams]:
         """Wait for the next ``subscribe``."""

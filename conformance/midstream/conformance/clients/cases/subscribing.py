@@ -3,6 +3,7 @@
 from midstream.conformance.clients.cases.talks import OPEN, streaming
 from midstream.conformance.clients.conversation import Conversation
 from midstream.conformance.clients.scene import Scene
+from midstream.conformance.clients.scripted import Asked
 from midstream.conformance.clients.suite import SUITE
 from midstream.conformance.outcome import expect, require
 from midstream.protocol.calls import SessionResult
@@ -136,9 +137,7 @@ async def not_found(scene: Scene) -> None:
     for number, exists in enumerate((False, True)):
         talk = Conversation(f"s{number}", channel=number)
         await scene.hold(talk, create=True)
-        call = await peer.until(
-            lambda: peer.take("subscribe", "sessions.create"), "subscribe or create", within=scene.patience
-        )
+        call = await scene.either(peer, "subscribe", "sessions.create")
         if call.method == "subscribe":
             await peer.refuse(call, "not_found", kind="session", id=talk.session_id)
             call = await scene.call(peer, "sessions.create")
@@ -150,6 +149,29 @@ async def not_found(scene: Scene) -> None:
             await peer.answer(call, result)
         await scene.sync(peer, talk)
         await scene.goes_on(peer, talk)
+
+
+@SUITE.case("subscribing.created_once", "7.11", "G3")
+async def created_once(scene: Scene) -> None:
+    """A session whose making was not answered is not made under another key or id."""
+    talk = Conversation()
+    await scene.connect()
+    await scene.hold(talk, create=True)
+    made: list[Asked] = []
+    for _ in range(3):
+        peer = await scene.peer()
+        while len(made) < len(scene.server.peers):
+            call = await scene.either(peer, "subscribe", "sessions.create")
+            if call.method == "subscribe":
+                await peer.refuse(call, "not_found", kind="session", id=talk.session_id)
+            else:
+                made.append(scene.expect_same(made[0], call) if made else call)
+        if len(made) < 3:
+            peer.drop()
+    result = SessionResult(session=talk.now.session, epoch=talk.now.epoch, version=talk.version)
+    await scene.server.peers[-1].answer(made[-1], result)
+    await scene.sync(scene.server.peers[-1], talk)
+    await scene.goes_on(scene.server.peers[-1], talk)
 
 
 @SUITE.case("subscribing.refused", "4.2", "G21")

@@ -3,7 +3,8 @@
 ``python -m tests.faults.power_loss [--cycles 200] [--seed 1]`` starts a server process whose disk keeps to
 itself what was not synced, lets people and agents work on it, and takes the power away at a moment of chance:
 the process dies, and of what was not synced each piece is there, or not, or torn between its sectors. Then a
-server starts on what is left; all that anybody was told must be there. It prints what was lost when, and the totals.
+server starts on what is left; all that anybody was told must be there. It prints what was lost when, and the
+totals.
 """
 
 from __future__ import annotations

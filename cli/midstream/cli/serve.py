@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.stopping import deaf_tasks, stop_signals
+from midstream.cli.troubles import Troubles
 from midstream.server import interpreter
 from midstream.server.agents import AgentUnavailable, agent_named
 from midstream.server.config import NO_PAGE, REMOTE, ConfigError
@@ -70,6 +71,7 @@ async def serve(config: Config, *, speed: float, out: TextIO, lab: bool = False)
 
 async def _until_stopped(server: Server, stopped: asyncio.Event, out: TextIO) -> None:
     interpreter.tune()
+    asyncio.get_running_loop().set_exception_handler(Troubles())
     async with server.listen() as running:
         what = f"agent {server.config.agent}, database {server.config.database}"
         _say(out, f"{LISTENING} {running.url} ({what}). Ctrl-C stops it.")

@@ -24,6 +24,7 @@ from midstream.server.sessions.services import Services, Settings
 from midstream.server.storage.database import Database
 from midstream.server.storage.schema import migrate
 from midstream.server.tally import Tally
+from midstream.server.watchdog import watching
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -172,6 +173,8 @@ class Server:
                 tally=tally,
             )
             stack.push_async_callback(services.close)
+            if isinstance(self._clock, SystemClock):  # else time is not what passes
+                stack.enter_context(watching())
             stopped = asyncio.Event()
             registry = Registry(services, on_ownership_lost=stopped.set)
 

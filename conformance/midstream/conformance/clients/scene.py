@@ -56,7 +56,7 @@ class Scene:
         self.talks: dict[str, Conversation] = {}
         """The sessions that are open, by id."""
         self._taken = 0
-        self._started: list[asyncio.Task[msgspec.Raw] | asyncio.Task[bool]] = []
+        self._started: list[asyncio.Task[object]] = []
 
     @property
     def log(self) -> list[str]:
@@ -111,7 +111,8 @@ class Scene:
     async def again_or_not(self, peer: Peer, first: Asked, attempt: asyncio.Task[bool]) -> Asked | None:
         """Wait until a call comes again as it was, or the client gave it up, which it may."""
         coming = asyncio.create_task(self.call(peer, first.method))
-        await asyncio.wait({coming, attempt}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Task[object]] = {coming, attempt}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not coming.done():
             coming.cancel()
             expect(f"whether {first.method!r} succeeded without an answer", attempt.result(), False)  # noqa: FBT003 - what is expected

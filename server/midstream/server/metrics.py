@@ -167,7 +167,7 @@ METRICS: Final = (
     Metric(
         "midstream_flush_seconds",
         "histogram",
-        "From entering an outbox that was empty to being written; one flush of eight is timed.",
+        "From entering an outbox that was empty to being written; on one connection of eight.",
         lambda v: v.tally.flush,
     ),
     Metric(

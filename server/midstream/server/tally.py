@@ -26,7 +26,7 @@ JOBS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 OTHER: Final = "other"
 """Stands for all values that are in no table: strangers choose some of them, and each would be a series."""
 SAMPLE: Final = 8
-"""Of so many flushes one is timed: two looks at the clock and a bucket are 2 % of a flush."""
+"""Of so many connections the flushes of one are timed: that is 2 % of a flush."""
 _CLOSE_CODES: Final = frozenset({1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011})
 _FIRST_OWN: Final = 4000
 
@@ -83,7 +83,7 @@ class Tally:
     """What sessions and connections of one server count."""
 
     __slots__ = (
-        "calls", "closes", "conflations", "deliveries", "fan_out", "flush", "flushes", "hellos", "http",
+        "calls", "closes", "conflations", "deliveries", "fan_out", "flush", "hellos", "http",
         "lag", "loads", "opened", "refusals", "stalls", "sync_bytes", "syncs", "turns_ended", "versions",
     )  # fmt: skip
 
@@ -110,9 +110,8 @@ class Tally:
         """Answers to requests that opened no WebSocket, by their status."""
         self.refusals = dict.fromkeys(_codes(), 0)
         self.calls = {method: Histogram() for method in (*PARAMS, OTHER)}
-        self.flushes = 0
         self.flush = Histogram()
-        """From the moment that something entered an outbox until it was written: of one in ``SAMPLE``."""
+        """From entering an outbox that was empty to being written, on one connection of ``SAMPLE``."""
         self.lag = Histogram()
 
     def sync(self, mode: str, size: int) -> None:

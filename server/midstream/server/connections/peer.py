@@ -81,8 +81,8 @@ class Peer:
     """
 
     __slots__ = (
-        "_connection", "_context", "_flush_planned", "_loop", "_office", "_outbox", "_planned_at", "_timer",
-        "_timer_at", "_websocket",
+        "_connection", "_context", "_flush_planned", "_is_timed", "_loop", "_office", "_outbox",
+        "_planned_at", "_timer", "_timer_at", "_websocket",
     )  # fmt: skip
 
     def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
@@ -94,7 +94,8 @@ class Peer:
         self._context = copy_context()
         self._flush_planned = False
         self._planned_at = 0.0
-        """When the next flush was planned, where it is one that is timed."""
+        """When the next flush was planned, where that is timed."""
+        self._is_timed = not office.tally.opened % SAMPLE
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
@@ -207,9 +208,7 @@ class Peer:
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush, context=self._context)
-            tally = self._office.tally
-            tally.flushes += 1
-            if not tally.flushes % SAMPLE:
+            if self._is_timed:
                 self._planned_at = self._office.clock.now()
 
     def _flush(self) -> None:

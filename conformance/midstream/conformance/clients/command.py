@@ -27,7 +27,7 @@ async def conform_client(
     ``jobs`` programs are started at most, each of which serves one case after the other.
     """
     began = time.monotonic()
-    chosen = SUITE.chosen(only)
+    chosen = sorted(SUITE.chosen(only), key=lambda case: [int(number) for number in case.section.split(".")])
     settings = settings or Settings()
     results: list[Result] = []
     workers = [Scenes(command, settings) for _ in range(max(1, min(jobs, len(chosen))))]
@@ -43,7 +43,7 @@ async def conform_client(
         kind="client",
         subject=" ".join(command),
         software=next((worker.software for worker in workers if worker.software), ""),
-        seed=0,
+        seed=settings.seed,
         seconds=time.monotonic() - began,
         results=results,
     )

@@ -43,6 +43,8 @@ class Settings:
     encoding: Literal["msgpack", "json"] = "msgpack"
     patience: float = 8.0
     """Seconds that the client may take for anything that is due at once."""
+    seed: int = 0
+    """Where the conversations by chance come from."""
 
 
 class Scene:

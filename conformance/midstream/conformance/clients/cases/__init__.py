@@ -1,6 +1,7 @@
 """The cases for clients, a file for each piece of the law; importing this registers them all in order."""
 
 from midstream.conformance.clients.cases import (
+    chance,
     contiguity,
     cutting,
     entities,
@@ -16,6 +17,7 @@ from midstream.conformance.clients.cases import (
 )
 
 __all__ = [
+    "chance",
     "contiguity",
     "cutting",
     "entities",

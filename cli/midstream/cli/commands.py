@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
+from midstream.cli.conform import conforming
 from midstream.cli.failure import MISUSED, CommandFailed
 
 INTERRUPTED = 130
@@ -33,6 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Durable, resumable chat sessions for streaming agents.",
 )
+app.add_typer(conforming, name="conform")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from midstream.protocol.frames import Call, Hello
 from midstream.protocol.limits import Limits
+from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.calls import Calls
 from midstream.server.connections.connection import Connection
 from midstream.server.connections.effects import Dispatch
@@ -37,7 +38,7 @@ class Asker:
             wake=lambda: None,
             spill=lambda data: None,  # noqa: ARG005 - nothing is written past it
             chunk_bytes=limits.chunk_bytes,
-            mark_bytes=2**24,
+            backlog=Backlog(2**24, 2**40),
         )
         self._connection = Connection(
             "c", self._outbox, Settings(server="bench", limits=limits), Subjects(1), now=time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Mapping
 from random import Random
 
@@ -23,6 +24,15 @@ async def flood(turn: Turn) -> None:
         async with turn.step() as step, step.text() as text:
             for _ in range(int(count) // FLOOD_PARTS):
                 await text.append(token)
+
+
+async def tell_time(turn: Turn) -> None:
+    """Say what the steady clock shows, in ns, every 20 ms, for as many seconds as the prompt says."""
+    end = time.monotonic() + float(turn.prompt_text)
+    async with turn.step() as step, step.text() as text:
+        while time.monotonic() < end:
+            await text.append(f"{time.monotonic_ns()} ")
+            await asyncio.sleep(0.02)
 
 
 class Journal:
@@ -70,4 +80,4 @@ async def work(turn: Turn) -> None:
             journal.note("absorbed", turn, message_id=message.message_id)
 
 
-AGENTS: Mapping[str, Agent] = {"flood": flood, "work": work}
+AGENTS: Mapping[str, Agent] = {"flood": flood, "tell_time": tell_time, "work": work}

@@ -100,6 +100,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     outbox_bytes: Annotated[int, Meta(ge=4_096)] = 1024 * 1024
     """High-water mark of an outbox, in bytes. Past it the connection's channels are behind and get
     one sync each when it is empty: about a second of a 10 Mbit/s line."""
+    backlog_bytes: Annotated[int, Meta(ge=1024 * 1024)] = 48 * 1024 * 1024
+    """Bytes that may wait in all outboxes and transports together. Above it each outbox has a mark of 16 KiB,
+    and those who take nothing are cut: a thousand readers who never read could fill the memory in seconds."""
+    lobby: Annotated[int, Meta(ge=1)] = 1_000
+    """Connections that have not been welcomed yet, at a time. Where more come, the one that has waited
+    longest goes: nobody knows who they are, and each takes 20 KiB."""
     compression: bool = True
     """Whether frames above 1 KiB are compressed (permessage-deflate) for clients that offer it: a page is a
     third as long, for 10 µs a KiB and no memory. Shorter frames, and so deltas, go as they are."""

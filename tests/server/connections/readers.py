@@ -16,6 +16,7 @@ from midstream.protocol.frames import (
     SessionFrame,
     SyncPayload,
 )
+from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.outbox import Outbox
 from midstream.server.sessions.broadcast import Broadcast
 
@@ -43,7 +44,7 @@ def outbox_of(
         wake=wake,
         spill=nothing,
         chunk_bytes=chunk,
-        mark_bytes=mark,
+        backlog=Backlog(mark, 2**40),
     )
 
 

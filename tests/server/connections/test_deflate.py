@@ -15,6 +15,7 @@ from midstream.protocol.codec import JSON, MSGPACK, Codec
 from midstream.server.config import Config
 from midstream.server.connections import deflate
 from midstream.server.connections.answers import result_frame, sync_frame
+from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.deflate import LEAST_BYTES, deflating_sealer
 from midstream.server.connections.outbox import Outbox
 from midstream.server.sessions.sharing import Forms, SharedFrame
@@ -199,6 +200,7 @@ def outbox_for(codec: Codec) -> Outbox:
         wake=lambda: None,
         spill=nothing,
         chunk_bytes=64 * 1024,
+        backlog=Backlog(2**20, 2**40),
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from midstream.protocol.codec import JSON, MSGPACK, Codec
 from midstream.protocol.frames import Ping
+from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.outbox import CONTROL_BYTES, Outbox
 from tests.server.connections.readers import Frame, joined, nothing, outbox_of, plain
 
@@ -195,6 +196,7 @@ def test_it_wakes_its_reader_once_for_each_take() -> None:
         wake=lambda: calls.append(1),
         spill=nothing,
         chunk_bytes=CHUNK,
+        backlog=Backlog(CHUNK, CHUNK),
     )
     for _ in range(3):
         outbox.put("a", b"frame")

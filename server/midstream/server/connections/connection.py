@@ -375,6 +375,14 @@ class Connection:
         """Begin the end from this side, if it has not begun."""
         return [] if self._phase is _Phase.OVER else self._end(Close(code, reason))
 
+    def cut(self, code: CloseCode, reason: str) -> list[Effect]:
+        """End at once, without a word to a peer that would not read it."""
+        return [] if self._phase is _Phase.OVER else self._end(Abort(code, reason))
+
+    def still_for(self, now: float) -> float:
+        """Return for how many seconds something has waited for the peer, and it took nothing."""
+        return self._heartbeat.still_for(now)
+
     def lost(self) -> list[Effect]:
         """Note that the transport is gone; calls go on, their answers are dropped. Harmless when repeated."""
         self._phase = _Phase.OVER

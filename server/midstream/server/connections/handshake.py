@@ -155,6 +155,11 @@ class Handshake:
         return name is not None and origin.lower().startswith(("http://", "https://")) and is_loopback(name)
 
 
+def comes_back(request: Request) -> bool:
+    """Say whether a client says, by the query ``resume``, that it comes back to go on (SPEC 3.1)."""
+    return "resume" in request.path.partition("?")[2].split("&")
+
+
 def _response(websocket: WebSocket, request: Request, answer: Answer) -> Response:
     response = websocket.respond(answer.status, "")  # has the headers of the connection
     del response.headers["Content-Type"], response.headers["Content-Length"]

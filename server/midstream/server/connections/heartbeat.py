@@ -51,6 +51,10 @@ class Heartbeat:
         """Whether bytes wait and none moved for a heartbeat."""
         return self._waiting and now >= self._moved_at + self.seconds
 
+    def still_for(self, now: float) -> float:
+        """Return for how many seconds bytes have waited and none has moved."""
+        return now - self._moved_at if self._waiting else 0.0
+
     def ask(self, now: float) -> bool:
         """Whether the peer is to be asked now whether it is there; true once in a silence."""
         if now < self._heard_at + self.seconds or self._asked_at >= self._heard_at:

@@ -18,11 +18,14 @@ from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import CODECS
 from midstream.server.config import NO_METRICS, NO_PAGE, BindRefused, ConfigError, is_loopback
+from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.deflate import Deflate
-from midstream.server.connections.handshake import OPEN_SECONDS, Handshake
+from midstream.server.connections.door import Door
+from midstream.server.connections.handshake import OPEN_SECONDS, Handshake, comes_back
 from midstream.server.connections.hello import Settings
+from midstream.server.connections.lobby import Lobby
 from midstream.server.connections.page import Page
 from midstream.server.connections.page_files import read_files
 from midstream.server.connections.peer import Office, Peer
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
 
     from websockets.asyncio.server import Server, ServerConnection
+    from websockets.http11 import Request, Response
     from websockets.server import ServerProtocol
 
     from midstream.server.clock import Clock
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
 BACKLOG: Final = 4_096
 """Connections that the kernel opens before they are accepted. A whole room comes back at once after a
 restart; whose attempt is dropped tries again a second later, then two, then four."""
-ACCEPTED_IN_A_ROW: Final = 32
+ACCEPTED_IN_A_ROW: Final = 8
 """Connections that are accepted before others get a turn: about 10 ms."""
 FIRST_RETURN_MS: Final = 500
 """How soon the first client may come back after ``goaway``: a restart takes about as long."""
@@ -95,6 +99,8 @@ class Listener:
         self._restart = None if restart is None else lambda: restart(self.port)
         self._peers: dict[Peer, None] = {}
         self._sockets: dict[WebSocket, None] = {}
+        self._lobby = Lobby(config.lobby)
+        self._door = Door()
         self._changed = asyncio.Event()
         self._office = Office(
             settings=Settings(
@@ -103,7 +109,7 @@ class Listener:
                 heartbeat_seconds=config.heartbeat_ms / 1000,
                 sync_seconds=config.sync_seconds,
             ),
-            outbox_bytes=config.outbox_bytes,
+            backlog=Backlog(config.outbox_bytes, config.backlog_bytes),
             subjects=Subjects(config.limits.connections_per_subject),
             calls=Calls(registry, config.limits, pool),
             registry=registry,
@@ -112,6 +118,14 @@ class Listener:
         )
         self._probes = Probes(
             self._health, monitor=monitor, census=self.census, serves_metrics=config.metrics != NO_METRICS
+        )
+        self._handshake = Handshake(
+            config.allowed_origins,
+            self._probes,
+            tally=self._office.tally,
+            page=self._page,
+            waiting=self._answer_bytes,
+            restart=self._restart,
         )
 
     @property
@@ -160,13 +174,21 @@ class Listener:
     # What websockets calls
 
     def _connect(self, protocol: ServerProtocol, server: Server, **options: Any) -> WebSocket:  # noqa: ANN401 - passed on
-        websocket = WebSocket(protocol, server, **options)
+        websocket = WebSocket(
+            protocol, server, lobby=self._lobby, hello_bytes=self._config.limits.hello_bytes, **options
+        )
         self._sockets[websocket] = None
         websocket.on_lost = self._lost
         return websocket
 
     def _lost(self, websocket: WebSocket) -> None:
         self._sockets.pop(websocket, None)
+
+    async def _let_in(self, websocket: ServerConnection, request: Request) -> Response | None:
+        answer = self._handshake(websocket, request)
+        if answer is None:
+            await self._door.enter(returning=comes_back(request))
+        return answer
 
     async def _handle(self, websocket: ServerConnection) -> None:
         connection_id = self._ids.new("connection")
@@ -211,14 +233,7 @@ class Listener:
             subprotocols=[Subprotocol(name) for name in CODECS],
             compression=None,  # websockets' own takes 34 to 42 KiB a connection
             extensions=[Deflate()] if config.compression else [],
-            process_request=Handshake(
-                config.allowed_origins,
-                self._probes,
-                tally=self._office.tally,
-                page=self._page,
-                waiting=self._answer_bytes,
-                restart=self._restart,
-            ),
+            process_request=self._let_in,
             server_header=self._office.settings.server,
             open_timeout=OPEN_SECONDS,
             ping_interval=None,  # our own heartbeat also notices a peer that does not read

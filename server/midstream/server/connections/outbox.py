@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from midstream.protocol.codec import Codec
+    from midstream.server.connections.backlog import Backlog
 
-DEFAULT_MARK_BYTES: Final = 1024 * 1024
 CONTROL_BYTES: Final = 256 * 1024
 """What may wait in the control lane. It holds small frames that a healthy peer takes at once; one that makes
 more of them wait, by asking without reading, is not served any longer."""
@@ -81,8 +81,8 @@ class Outbox:
     """
 
     __slots__ = (
-        "_awake", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill", "_wake",
-        "chunk_bytes", "codec", "express", "kind", "mark_bytes", "seal", "size", "tally",
+        "_awake", "_backlog", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill", "_wake",
+        "chunk_bytes", "codec", "express", "kind", "seal", "size", "tally",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - what a connection is made of
@@ -93,11 +93,11 @@ class Outbox:
         wake: Callable[[], None],
         spill: Callable[[bytes], None],
         chunk_bytes: int,
-        mark_bytes: int = DEFAULT_MARK_BYTES,
+        backlog: Backlog,
         deflates: bool = False,
         tally: Tally | None = None,
     ) -> None:
-        """Hold frames of this codec.
+        """Hold frames of this codec, up to the mark that ``backlog`` sets.
 
         ``seal`` makes a WebSocket message of an encoded frame, and ``deflates`` says whether it compresses
         long ones. ``wake`` is called when something
@@ -109,7 +109,7 @@ class Outbox:
         self.kind = sys.intern(f"{codec.name} {chunk_bytes}{' deflate' if deflates else ''}")
         """Outboxes of one kind take the same messages: what goes to many is made once for each kind."""
         self.chunk_bytes = chunk_bytes
-        self.mark_bytes = mark_bytes
+        self._backlog = backlog
         self.size = 0
         self.tally = tally or Tally()
         """Where those count who write into it."""
@@ -128,11 +128,11 @@ class Outbox:
     @property
     def above_mark(self) -> bool:
         """Whether not even a short frame is admitted: channels fall behind, calls are refused (SPEC 6)."""
-        return self.size - self._longest > self.mark_bytes
+        return self.size - self._longest > self._backlog.mark_bytes
 
     def waits_above(self, marks: int) -> bool:
         """Say whether so many times the mark waits, the longest frame not counted."""
-        return self.size - self._longest > marks * self.mark_bytes
+        return self.size - self._longest > marks * self._backlog.mark_bytes
 
     @property
     def control_full(self) -> bool:
@@ -141,7 +141,7 @@ class Outbox:
 
     def admits(self, length: int) -> bool:
         """Say whether a frame of so many bytes may enter now."""
-        return self.size <= self.mark_bytes or (length <= self.chunk_bytes and not self.above_mark)
+        return self.size <= self._backlog.mark_bytes or (length <= self.chunk_bytes and not self.above_mark)
 
     def put_control(self, frame: object) -> None:
         """Encode a frame that belongs to no session, and let it pass before all that do."""

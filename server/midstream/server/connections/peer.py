@@ -6,7 +6,7 @@ import asyncio
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import structlog
 from websockets.exceptions import ConnectionClosed
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from midstream.server.clock import Clock
+    from midstream.server.connections.backlog import Backlog
     from midstream.server.connections.calls import Calls, Registry
     from midstream.server.connections.hello import Settings
     from midstream.server.connections.rates import Subjects
@@ -65,8 +66,8 @@ class Office:
     """What all peers of a listener share."""
 
     settings: Settings
-    outbox_bytes: int
-    """The mark of each outbox."""
+    backlog: Backlog
+    """What waits for all readers, and the mark of each outbox."""
     subjects: Subjects
     calls: Calls
     registry: Registry
@@ -81,8 +82,8 @@ class Peer:
     """
 
     __slots__ = (
-        "_connection", "_context", "_flush_planned", "_is_timed", "_loop", "_office", "_outbox",
-        "_planned_at", "_timer", "_timer_at", "_websocket",
+        "_connection", "_context", "_flush_planned", "_held", "_is_new", "_is_timed", "_loop", "_office",
+        "_outbox", "_planned_at", "_timer", "_timer_at", "_websocket",
     )  # fmt: skip
 
     def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
@@ -96,6 +97,9 @@ class Peer:
         self._planned_at = 0.0
         """When the next flush was planned, where that is timed."""
         self._is_timed = not office.tally.opened % SAMPLE
+        self._held = 0
+        """Bytes that wait, as the backlog knows it."""
+        self._is_new = True
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
@@ -108,7 +112,7 @@ class Peer:
             wake=self._plan_flush,
             spill=lambda rest: websocket.write([rest]),
             chunk_bytes=office.settings.limits.chunk_bytes,
-            mark_bytes=office.outbox_bytes,
+            backlog=office.backlog,
             tally=office.tally,
         )
         self._outbox = outbox
@@ -132,6 +136,7 @@ class Peer:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+            self._note(0)
             self._perform(self._connection.lost())
             if websocket.state is not State.CLOSED:
                 websocket.transport.abort()
@@ -184,6 +189,9 @@ class Peer:
                 data, binary=binary, now=clock.now(), wall_ms=clock.wall_ms()
             )
             self._perform(effects)
+            if self._is_new and self._connection.is_open:
+                self._is_new = False
+                self._websocket.welcome()
         except Exception:  # noqa: BLE001 - one connection must not end the server
             _log.exception("connection_failed")
             self.close(CloseCode.INTERNAL, "the server failed; its log says how")
@@ -223,11 +231,31 @@ class Peer:
         if self._planned_at and not self._flush_planned:
             self._office.tally.flush.add(self._office.clock.now() - self._planned_at)
             self._planned_at = 0.0
+        held = websocket.buffered + self._outbox.size
+        if held or self._held:
+            self._note(held)
         if self._sample() or websocket.buffered or self._outbox.size:
             self._rearm()
         elif websocket.is_clear and len(self._connection.subscriptions) == 1:
             # what several sessions say in one turn of the event loop is better joined to one write
             self._connection.subscriptions.expedite(websocket.descriptor)
+
+    def _note(self, held: int) -> None:
+        """Count what waits, and cut those for whom it waits in vain where that is too much."""
+        backlog = self._office.backlog
+        self._held = held
+        backlog.note(self, held)
+        for slow in backlog.to_cut(self._office.clock.now()):
+            cast("Peer", slow).cut_as_slow()
+
+    def still_for(self, now: float) -> float:
+        """Return for how many seconds no byte has moved."""
+        return self._connection.still_for(now)
+
+    def cut_as_slow(self) -> None:
+        """Go, because too much waits for too many readers, and this one takes nothing."""
+        reason = "takes nothing while too much waits for all"
+        self._perform(self._connection.cut(CloseCode.OVERLOADED, reason))
 
     def _on_blocked(self) -> None:
         self._outbox.halt_express()

@@ -15,14 +15,18 @@ from struct import pack
 from typing import TYPE_CHECKING, Any, Final
 
 from websockets.asyncio.server import ServerConnection
-from websockets.frames import Opcode
+from websockets.frames import DATA_OPCODES, Opcode
 from websockets.protocol import State
+
+from midstream.server.connections.lobby import HANDSHAKE_BYTES, HELLO_FACTOR
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server
+    from websockets.frames import Frame
     from websockets.server import ServerProtocol
 
     from midstream.protocol.codec import Codec
+    from midstream.server.connections.lobby import Lobby
 
 WRITE_BUFFER_BYTES: Final = 128 * 1024
 """What the transport buffers before it wants no more: the outbox, where pings pass, should hold the rest."""
@@ -81,13 +85,25 @@ class WebSocket(ServerConnection):
 
     # in a dictionary, with all that websockets has there, they would take 1.4 KiB
     __slots__ = (
-        "_cut_at", "_is_aborted", "_is_made", "_unparsed", "_written",
+        "_cut_at", "_heard", "_is_aborted", "_is_made", "_lobby", "_unparsed", "_written",
         "answer_bytes", "descriptor", "on_blocked", "on_bytes", "on_lost", "on_writable",
     )  # fmt: skip
 
-    def __init__(self, protocol: ServerProtocol, server: Server, **options: Any) -> None:  # noqa: ANN401 - passed on
-        """Make one that tells nobody anything yet."""
+    def __init__(
+        self,
+        protocol: ServerProtocol,
+        server: Server,
+        *,
+        lobby: Lobby,
+        hello_bytes: int,
+        **options: Any,  # noqa: ANN401 - passed on
+    ) -> None:
+        """Make one that tells nobody anything yet, and waits in the lobby for its welcome."""
         super().__init__(protocol, server, **options)
+        self._lobby = lobby
+        self._heard = 0
+        """Bytes that came before the HTTP handshake was over."""
+        _shorten_first_message(protocol, HELLO_FACTOR * hello_bytes)
         self.on_bytes: Callable[[], None] | None = None
         self.on_blocked: Callable[[], None] | None = None
         self.on_writable: Callable[[], None] | None = None
@@ -123,6 +139,14 @@ class WebSocket(ServerConnection):
     def moved(self) -> int:
         """Bytes of our messages that the kernel has taken."""
         return self._written - self.buffered
+
+    def welcome(self) -> None:
+        """Leave the lobby: the peer has said who it is."""
+        self._lobby.leave(self)
+
+    def turn_out(self) -> None:
+        """Go, because others want to come, and this one has said nothing yet."""
+        self.transport.abort()
 
     def forget_handshake(self) -> None:
         """Let go of the headers of both sides, which take 5 KiB and which nobody reads any more."""
@@ -185,9 +209,15 @@ class WebSocket(ServerConnection):
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
         self.descriptor = descriptor_of(transport)
+        self._lobby.enter(self)
 
     def data_received(self, data: bytes) -> None:
         """Count the peer as there, as long as what it sends is read at all."""
+        if self.protocol.state is State.CONNECTING:
+            self._heard += len(data)
+            if self._heard > HANDSHAKE_BYTES:
+                self.transport.abort()
+                return
         if self.on_bytes is not None and self.protocol.state is State.OPEN:
             self.on_bytes()
         if self._unparsed:
@@ -250,6 +280,7 @@ class WebSocket(ServerConnection):
         """Forget the descriptor, which is closed after this, and the deadline."""
         self.descriptor = -1
         self._unparsed = b""
+        self._lobby.leave(self)
         if self.on_blocked is not None:
             self.on_blocked()
         if self._cut_at is not None:
@@ -257,6 +288,20 @@ class WebSocket(ServerConnection):
         super().connection_lost(exc)
         if self.on_lost is not None:
             self.on_lost(self)
+
+
+def _shorten_first_message(protocol: ServerProtocol, length: int) -> None:
+    """Have no more than that taken in of a first message; what follows it may be as long as ever."""
+    take, full = protocol.recv_frame, protocol.max_message_size
+
+    def recv_frame(frame: Frame) -> None:
+        take(frame)
+        if frame.fin and frame.opcode in DATA_OPCODES:
+            protocol.max_message_size = full
+            del protocol.recv_frame
+
+    protocol.max_message_size = length
+    protocol.recv_frame = recv_frame
 
 
 def _cut(reason: str) -> str:

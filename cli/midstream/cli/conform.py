@@ -11,17 +11,25 @@ from typing import Annotated, Any
 
 import typer
 
-conforming = typer.Typer(no_args_is_help=True, help="Test an implementation of the protocol by the rules of SPEC.md.")
+conforming = typer.Typer(
+    no_args_is_help=True, help="Test an implementation of the protocol by the rules of SPEC.md."
+)
 
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="RULE", help="An id, glob, section or guarantee of cases; may be repeated."),
+    typer.Option(
+        "--only", metavar="RULE", help="An id, glob, section or guarantee of cases; may be repeated."
+    ),
 ]
 Reports = Annotated[
     list[str] | None,
-    typer.Option("--report", metavar="FORM:PATH", help="Write a report: table, json, junit or html, and where to."),
+    typer.Option(
+        "--report", metavar="FORM:PATH", help="Write a report: table, json, junit or html, and where to."
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Of the run's chances; a run says its own.", show_default=False)]
+Seed = Annotated[
+    int | None, typer.Option(help="Of the run's chances; a run says its own.", show_default=False)
+]
 Jobs = Annotated[int, typer.Option(min=1, help="How many cases run at a time.")]
 
 
@@ -35,13 +43,16 @@ class AgentChoice(StrEnum):
 
 @conforming.command()
 def server(  # noqa: PLR0913 - each is an option of the command
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where the server is, such as ws://127.0.0.1:8787.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where the server is, such as ws://127.0.0.1:8787.")
+    ],
     *,
     only: Only = None,
     report: Reports = None,
     token_file: Annotated[Path | None, typer.Option(help="A file with the token to say hello with.")] = None,
     agent: Annotated[
-        AgentChoice, typer.Option(help="Who runs turns: this kit as a worker, the server's own agent, or as it is.")
+        AgentChoice,
+        typer.Option(help="Who runs turns: this kit as a worker, the server's own agent, or as it is."),
     ] = AgentChoice.AUTO,
     restart: Annotated[
         str | None, typer.Option(help="A command that kills the server's process and starts it anew.")
@@ -86,7 +97,9 @@ def _forms(reports: list[str] | None) -> list[tuple[str, Path]]:
     for report in reports or []:
         form, _, path = report.partition(":")
         if form not in FORMS or not path:
-            raise typer.BadParameter(f"{report!r} is no report. Expected {', '.join(FORMS)}, a colon and a path.")
+            raise typer.BadParameter(
+                f"{report!r} is no report. Expected {', '.join(FORMS)}, a colon and a path."
+            )
         forms.append((form, Path(path)))
     return forms
 
@@ -101,7 +114,10 @@ def _say(result: Any) -> None:  # noqa: ANN401 - a result, imported late
 @conforming.command(context_settings={"ignore_unknown_options": True})
 def client(  # noqa: PLR0913 - each is an option of the command
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND", help="What starts the client under test; see docs/conformance.md.")
+        list[str],
+        typer.Argument(
+            metavar="-- COMMAND", help="What starts the client under test; see docs/conformance.md."
+        ),
     ],
     *,
     only: Only = None,

@@ -27,8 +27,10 @@ _BATCH = 200
 
 
 @contextmanager
-def read_only(path: Path, *, is_held: bool = True) -> Generator[apsw.Connection]:
+def read_only(path: Path, *, is_held: bool = True, any_schema: bool = False) -> Generator[apsw.Connection]:
     """Open a database for reading, on one state throughout (``is_held``), whether or not a server owns it.
+
+    Its schema is this program's, or, with ``any_schema``, one of a server's.
 
     Raises:
         CommandFailed: there is no such file, or it is no database of midstream.
@@ -41,7 +43,7 @@ def read_only(path: Path, *, is_held: bool = True) -> Generator[apsw.Connection]
     try:
         connection = Place.at(path, vfs=None, synchronous="FULL").connect_reader()
         try:
-            _check_schema(path, connection)
+            _check_schema(path, connection, any_schema=any_schema)
             with connection if is_held else nullcontext():
                 yield connection
         finally:
@@ -88,9 +90,9 @@ def inspect(path: Path, session_id: str | None) -> Iterator[str]:
             yield msgspec.json.encode(entity).decode()
 
 
-def _check_schema(path: Path, connection: apsw.Connection) -> None:
+def _check_schema(path: Path, connection: apsw.Connection, *, any_schema: bool) -> None:
     found = connection.pragma("user_version")
-    if found != SCHEMA_VERSION:
+    if found != SCHEMA_VERSION and not (any_schema and found):
         raise CommandFailed(
             f"{path} has schema {found}, and this midstream reads {SCHEMA_VERSION}: it is no database of"
             " midstream, or one of another version. A server that starts on an older one brings it up."

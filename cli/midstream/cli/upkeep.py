@@ -28,12 +28,12 @@ def backup(source: Path, destination: Path) -> str:
         CommandFailed: there is no such database, or the copy could not be made; nothing is left of it.
 
     """
-    with read_only(source, is_held=False) as connection:
+    with read_only(source, is_held=False, any_schema=True) as connection:
         try:
             size = copy(connection, destination.absolute(), check=True)
         except CopyFailed as failed:
             raise CommandFailed(str(failed)) from failed
-    with read_only(destination) as copied:
+    with read_only(destination, any_schema=True) as copied:
         held = checks.counts(copied)
     return f"Copied {source} to {destination}: {_held(held)}, {size:,} bytes. It was checked and is sound."
 

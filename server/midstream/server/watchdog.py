@@ -28,7 +28,7 @@ log = structlog.get_logger("midstream.watchdog")
 
 
 class Watchdog:
-    """A thread that asks the event loop for a sign of life; it says when none comes, and when one does again."""
+    """A thread that asks the event loop for a sign of life; it says when none comes, and when one did."""
 
     def __init__(self, seconds: float) -> None:
         """Watch over the loop that runs, in whose thread this is called."""

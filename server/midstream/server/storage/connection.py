@@ -13,8 +13,9 @@ import apsw.bestpractice
 
 from midstream.server.storage.errors import DatabaseUnusable
 
-BUSY_TIMEOUT_MS = 5_000
-"""How long a statement waits for a lock of another program (a backup, a shell) before it fails.
+BUSY_TIMEOUT_MS = 2_000
+"""How long a statement waits for a lock of another program (a shell, say) before it fails. So long
+the readers of a session that writes wait, too.
 
 The server itself never makes itself wait: it has one writer, and in WAL mode nothing blocks a reader.
 """

@@ -110,6 +110,19 @@ class Peer:
         await self.send("call", id, method, params)
         return id
 
+    def expect_answer(self, id: int, method: str, session_id: str = "") -> None:
+        """Say that a call with this id is sent as raw bytes."""
+        self._calls[id] = (method, {"session_id": session_id} if session_id else {}, None)
+
+    def expect_pong(self, nonce: int) -> None:
+        """Say that a ping with this nonce is sent by hand."""
+        self._nonces.add(nonce)
+
+    @property
+    def joined(self) -> int:
+        """How many frames came in chunks."""
+        return self._pieces.joined
+
     async def answer(self, id: int) -> Map:
         """Wait for the answer of a call.
 

@@ -86,7 +86,7 @@ async def extra_elements_and_keys_are_ignored(scene: Scene) -> None:
         await peer.call("sessions.create", session_id=session, of_the_future=[1])
         id = await peer.begin("sessions.get", session_id=session)
         await peer.answer(id)
-        peer._nonces.add(77)  # noqa: SLF001
+        peer.expect_pong(77)
         await peer.send("ping", 77, "and more", {"of": "it"})
         await peer.until(lambda one: one.tag == "pong" and one.plain[1] == 77, "a pong")
 
@@ -117,7 +117,7 @@ async def the_id_of_an_open_call_is_not_given_again(scene: Scene) -> None:
     peer = await scene.open()
     session = await scene.session(peer)
     packed = [peer.codec.encode(["call", 900, "sessions.update", {"session_id": session, "title": "t"}])] * 2
-    peer._calls[900] = ("sessions.update", {"session_id": session}, None)  # noqa: SLF001
+    peer.expect_answer(900, "sessions.update", session)
     proxy = await scene.proxy()
     del proxy
     for data in packed:
@@ -142,7 +142,7 @@ async def long_frames_go_in_chunks(scene: Scene) -> None:
         session = await scene.session(peer)
         metadata = {"text": '€ä😀"\\' * 600}
         data = codec.encode(["call", 500, "sessions.update", {"session_id": session, "metadata": metadata}])
-        peer._calls[500] = ("sessions.update", {"session_id": session}, None)  # noqa: SLF001
+        peer.expect_answer(500, "sessions.update", session)
         for piece in chunks(data, n=7, chunk_bytes=1_000, codec=codec):
             await peer.send_raw(piece if codec.binary else piece.decode())
             await peer.ping()
@@ -163,7 +163,7 @@ async def long_answers_come_in_chunks(scene: Scene) -> None:
         ]
         await peer.call("prompt", session_id=session, message_id="m1", parts=parts)
         answer = await peer.call("message", session_id=session, message_id="m1")
-        require(peer._pieces.joined, "an answer of that length comes in chunks", seen=peer.frames[-1].tag)  # noqa: SLF001
+        require(peer.joined, "an answer of that length comes in chunks", seen=peer.frames[-1].tag)  # noqa: SLF001
         expect(
             "the text",
             [one.get("data", one.get("text")) for one in answer["message"]["parts"]],
@@ -207,7 +207,7 @@ async def a_frame_that_is_too_long_is_dropped(scene: Scene) -> None:
     limit = peer.limit("frame_bytes")
     if limit > 8 * 2**20:
         return
-    peer._calls[600] = ("sessions.list", {}, None)  # noqa: SLF001
+    peer.expect_answer(600, "sessions.list")
     await peer.send("call", 600, "sessions.list", {"after": "x" * (limit + 10)})
     frame = await peer.until(lambda one: one.tag == "error" and one.plain[1] is None, "an error with id null")
     expect(

@@ -1,9 +1,8 @@
-"""Mutants of what keeps a replica equal: subscriptions, prompts, connections (SPEC 4.2, 4.7, 11)."""
+"""Mutants of what keeps a replica equal: prompts, connections, the list (SPEC 3, 4.7, 4.8, 11)."""
 
 from tests.conformance.client_mutants.mutant import Edit, Mutant
+from tests.conformance.client_mutants.subscribing import SUBSCRIBING
 
-SUBSCRIPTION = "midstream.client.subscription"
-HUB = "midstream.client.hub"
 LINK = "midstream.client.link"
 RECONNECT = "midstream.client.reconnect"
 CALLS = "midstream.client.calls"
@@ -13,123 +12,7 @@ TRANSPORT = "midstream.client.transport"
 SESSIONS = "midstream.client.sessions"
 LISTING = "midstream.client.listing"
 CHUNKS = "midstream.protocol.chunks"
-MERGE = "midstream.protocol.merge"
-
-SUBSCRIBING = (
-    Mutant(
-        "frames_before_the_answer",
-        "4.2",
-        "applies frames of the session between subscribe and its answer",
-        "subscribing.frames_before_the_answer",
-        (
-            Edit(
-                SUBSCRIPTION,
-                "subscription that ends\n        self._begin_anew()\n",
-                "subscription that ends\n        self._generation += 1\n",
-            ),
-        ),
-    ),
-    Mutant(
-        "old_channel_heard",
-        "4.2",
-        "takes frames of a channel that was replaced",
-        "subscribing.old_channel",
-        (Edit(HUB, "            del self._channels[channel]\n", "            del channel\n"),),
-    ),
-    Mutant(
-        "late_answer_applied",
-        "4.2",
-        "takes the answer of a subscribe that came after the unsubscribe",
-        "subscribing.left",
-        (Edit(SUBSCRIPTION, "if generation != self._generation or isinstance", "if isinstance"),),
-    ),
-    Mutant(
-        "no_cursor",
-        "4.7",
-        "subscribes without its cursor after a loss",
-        "subscribing.all_again",
-        (Edit(SUBSCRIPTION, "cursor = None if whole else self.replica.law.cursor()", "cursor = None"),),
-    ),
-    Mutant(
-        "one_subscription_forgotten",
-        "4.7",
-        "does not subscribe to every session again after a loss",
-        "subscribing.all_again",
-        (
-            Edit(
-                HUB,
-                "        for subscription in list(self._subscriptions.values()):\n"
-                "            subscription.connected()",
-                "        for subscription in list(self._subscriptions.values())[:1]:\n"
-                "            subscription.connected()",
-            ),
-        ),
-    ),
-    Mutant(
-        "second_gap_with_cursor",
-        "4.7",
-        "goes on with its cursor however often something is missing",
-        "subscribing.second_gap",
-        (Edit(SUBSCRIPTION, "whole=second or not gap.keep_cursor", "whole=not gap.keep_cursor"),),
-    ),
-    Mutant(
-        "restart_with_cursor",
-        "4.4",
-        "keeps its cursor when it knows that its replica is wrong",
-        "misfits.hole",
-        (
-            Edit(SUBSCRIPTION, "whole=second or not gap.keep_cursor", "whole=second"),
-            Edit(MERGE, "if self.epoch is None or self.stage is Stage.LOST:", "if self.epoch is None:"),
-        ),
-    ),
-    Mutant(
-        "answer_ahead_ignored",
-        "4.7",
-        "does not notice that an answer shows a version that it has not",
-        "paging.ahead",
-        (Edit(SUBSCRIPTION, "law.version < version:", "law.version < 0:"),),
-    ),
-    Mutant(
-        "reload_ends",
-        "11.4",
-        "takes every closed subscription for the end of the session",
-        "subscribing.reload",
-        (Edit(SUBSCRIPTION, "if frame.retryable:", "if not frame.code:"),),
-    ),
-    Mutant(
-        "deleted_goes_on",
-        "11.4",
-        "subscribes again to a session that is gone",
-        "subscribing.over",
-        (Edit(SUBSCRIPTION, "if frame.retryable:", "if frame.code:"),),
-    ),
-    Mutant(
-        "refusal_is_the_end",
-        "11.1",
-        "gives a session up when subscribe is put off",
-        "subscribing.put_off",
-        (
-            Edit(
-                SUBSCRIPTION,
-                "elif isinstance(answer, MidstreamError) and answer.retryable:",
-                'elif isinstance(answer, MidstreamError) and answer.code == "":',
-            ),
-        ),
-    ),
-    Mutant(
-        "limit_too_high",
-        "11.2",
-        "asks for more messages than a page may have",
-        "paging.limits",
-        (
-            Edit(
-                SUBSCRIPTION,
-                "limit=min(self._wish.limit, self._tools.exchange.limits.page_messages)",
-                "limit=self._wish.limit",
-            ),
-        ),
-    ),
-)
+CODEC = "midstream.protocol.codec"
 
 SENDING = (
     Mutant(
@@ -239,6 +122,50 @@ SENDING = (
 
 CONNECTING = (
     Mutant(
+        "another_version",
+        "4.1",
+        "says hello with a version that is not 1",
+        "wire.hello",
+        (Edit(LINK, "Hello(PROTOCOL_VERSION, ", "Hello(PROTOCOL_VERSION + 1, "),),
+    ),
+    Mutant(
+        "unknown_tag_is_fatal",
+        "3.2",
+        "ends the connection at a frame whose tag it does not know",
+        "wire.unknown_tag",
+        (
+            Edit(
+                CODEC,
+                "if isinstance(refusal, UnknownFrame):",
+                "if isinstance(refusal, UnknownFrame) and not data:",
+            ),
+        ),
+    ),
+    Mutant(
+        "long_frames_refused",
+        "3.3",
+        "takes no frame above a quarter of a mebibyte",
+        "wire.long_sync",
+        (Edit(TRANSPORT, "MAX_FRAME_BYTES = 256 * 1024 * 1024", "MAX_FRAME_BYTES = 256 * 1024"),),
+    ),
+    Mutant(
+        "gives_up_before_the_welcome",
+        "4.7",
+        "does not come back when a connection ends before its welcome",
+        "reconnecting.unanswered_hello",
+        (
+            Edit(
+                LINK,
+                "            self._welcomed(transport, await _welcome(transport))\n",
+                "            try:\n"
+                "                welcome = await _welcome(transport)\n"
+                "            except LinkEnded as ended:\n"
+                "                raise LinkEnded(ended.why, IncompatibleServer(ended.why)) from ended\n"
+                "            self._welcomed(transport, welcome)\n",
+            ),
+        ),
+    ),
+    Mutant(
         "comes_back_after_4504",
         "11.3",
         "comes back after a code that says not to",
@@ -334,6 +261,19 @@ CONNECTING = (
 )
 
 LISTS = (
+    Mutant(
+        "list_upside_down",
+        "4.8",
+        "shows the session first that changed longest ago",
+        "listing.changes",
+        (
+            Edit(
+                LISTING,
+                "(-session.updated_at, session.session_id)",
+                "(session.updated_at, session.session_id)",
+            ),
+        ),
+    ),
     Mutant(
         "list_not_replaced",
         "4.8",

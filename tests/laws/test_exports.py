@@ -10,7 +10,7 @@ import pytest
 from midstream.protocol.digest import message_digest
 from midstream.protocol.export import Entity, Header
 from midstream.protocol.model import Message
-from midstream.server.storage import messages
+from midstream.server.storage import listing
 from tests.laws.case import Case, Playing
 from tests.laws.mutations import MUTATIONS
 from tests.laws.scene import Scene
@@ -61,7 +61,7 @@ def names(connection: apsw.Connection) -> list[str]:
     """The sessions that can be seen."""
     found: list[str] = []
     for archived in (False, True):
-        listed, _ = messages.list_sessions(connection, limit=200, after=None, archived=archived)
+        listed, _ = listing.list_sessions(connection, limit=200, after=None, archived=archived)
         found += [session.session_id for session in listed]
     return found
 

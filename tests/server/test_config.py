@@ -22,6 +22,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
         "MIDSTREAM_PORT": "0",
         "MIDSTREAM_AGENT": "replay:streams",
         "MIDSTREAM_HEARTBEAT_MS": "5000",
+        "MIDSTREAM_TOKEN_SECRET": "a secret of many bytes, and more of them",
+        "MIDSTREAM_TOKEN_KEYS": "keys.json",
+        "MIDSTREAM_TOKEN_ISSUER": "https://login.example.com",
+        "MIDSTREAM_TOKEN_AUDIENCE": "chat",
+        "MIDSTREAM_TLS_CERT": "cert.pem",
+        "MIDSTREAM_TLS_KEY": "key.pem",
+        "MIDSTREAM_ANYONE_MAY_CONNECT": "true",
+        "MIDSTREAM_TLS_ENDS_AT_A_PROXY": "true",
         "MIDSTREAM_TICK_MS": "5",
         "MIDSTREAM_TICK_LIMIT_MS": "20",
         "MIDSTREAM_OUTBOX_BYTES": "65536",
@@ -52,6 +60,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
         port=0,
         agent="replay:streams",
         heartbeat_ms=5_000,
+        token_secret="a secret of many bytes, and more of them",  # noqa: S106 - of this test
+        token_keys="keys.json",  # noqa: S106 - likewise
+        token_issuer="https://login.example.com",  # noqa: S106 - likewise
+        token_audience="chat",  # noqa: S106 - likewise
+        tls_cert="cert.pem",
+        tls_key="key.pem",
+        anyone_may_connect=True,
+        tls_ends_at_a_proxy=True,
         tick_ms=5,
         tick_limit_ms=20,
         watch_ms=50,
@@ -160,8 +176,8 @@ OTHERS = ["0.0.0.0", "::", "192.168.1.5", "example.com", "127.0.0.1.example.com"
 def test_a_host_that_others_can_reach_is_refused_and_the_error_says_why(host: str) -> None:
     """There are no tokens, so there is nothing else to keep strangers out."""
     with pytest.raises(BindRefused) as caught:
-        Config.from_env({}, host=host)
-    assert "no tokens" in str(caught.value)
+        Config().check_host(host)
+    assert "without tokens anyone" in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
 
 

@@ -17,22 +17,32 @@ from midstream.agents import (
 )
 from midstream.protocol.limits import Limits
 from midstream.server.config import Config, ConfigError
+from midstream.server.connections.auth import Authentication, TokenRefused
 from midstream.server.server import RunningServer, Server
+from midstream.server.sessions.access import Authorization, ByToken, Identity, SessionRef
+from midstream.server.storage.records import Selection
 
 __all__ = [
     "Action",
     "Agent",
     "Answers",
     "Approval",
+    "Authentication",
+    "Authorization",
+    "ByToken",
     "Config",
     "ConfigError",
+    "Identity",
     "Limits",
     "Question",
     "QuestionOption",
     "RunningServer",
+    "Selection",
     "Server",
+    "SessionRef",
     "Step",
     "TextStream",
+    "TokenRefused",
     "ToolCall",
     "ToolOutcome",
     "Turn",

@@ -50,15 +50,14 @@ class ConfigError(Exception):
 
 
 class BindRefused(ConfigError):
-    """The host to listen on is not this machine's loopback, and there are no tokens to let people in by."""
+    """The host to listen on is not this machine's loopback, and there are no tokens, or no TLS."""
 
-    def __init__(self, host: str) -> None:
-        """Name the host."""
+    def __init__(self, host: str, why: str) -> None:
+        """Name the host, and what is missing."""
         super().__init__(
             "host",
-            f"cannot listen on {host!r}, which is not a loopback address. This version has no tokens yet, so "
-            "anyone who can reach the port could read and write every conversation. Listen on 127.0.0.1, ::1 "
-            "or localhost, and let others in by a tunnel or a proxy that asks them who they are.",
+            f"cannot listen on {host!r}, which is not a loopback address: {why}. Or listen on 127.0.0.1, ::1 "
+            "or localhost, and let others in by a proxy.",
         )
 
 
@@ -67,14 +66,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         ConfigError: a value is wrong.
-        BindRefused: the host is not loopback.
 
     """
 
     database: str = "midstream.db"
     """Path of the SQLite file; it is created where it is missing. One process owns it."""
     host: str = "127.0.0.1"
-    """Address to listen on. Only loopback, until tokens exist."""
+    """Address to listen on. One that is not loopback needs tokens and TLS, or a word that it goes without."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8_787
     """TCP port to listen on; 0 takes a free one."""
     agent: str = "demo"
@@ -141,6 +139,27 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tracing: bool = False
     """Whether calls, turns, steps, loads and commits are spans of OpenTelemetry, to whatever provider the
     program has set up. Off, it costs nothing; on, some µs a span."""
+    token_secret: str = ""
+    """The secret by which tokens are signed (HS256), of 32 bytes at least. Keep it out of command lines and
+    logs: ``midstream serve --token-secret-file`` reads it from a file. With it, or with ``token_keys``,
+    nobody connects without a token."""
+    token_keys: str = ""
+    """Path of a JWKS file with the public keys by which tokens are signed (EdDSA, ES256, RS256). It is read
+    again when it has changed, so keys are rotated by adding a new one, and later taking the old one out."""
+    token_issuer: str = ""
+    """What the ``iss`` of a token must be; empty: anything."""
+    token_audience: str = ""
+    """What the ``aud`` of a token must be, or hold; empty: anything."""
+    tls_cert: str = ""
+    """Path of the certificate, with its chain, in PEM. With ``tls_key`` the server speaks ``wss`` only."""
+    tls_key: str = ""
+    """Path of the certificate's private key, in PEM, without a password."""
+    anyone_may_connect: bool = False
+    """Says in words that a server without tokens may listen on other addresses than loopback: everybody who
+    reaches it can read and write every conversation."""
+    tls_ends_at_a_proxy: bool = False
+    """Says in words that a server without TLS may listen on other addresses than loopback, because only a
+    proxy that speaks TLS reaches it."""
     limits: Limits = Limits()
     """What clients are held to; sent to them in ``welcome.limits``."""
 
@@ -152,8 +171,44 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("limits", f"is {self.limits!r}. Expected Limits(...), such as Limits(queue=8).")
         for name in Limits.__struct_fields__:
             _check_limit(f"limits.{name}", name, getattr(self.limits, name))
-        if not is_loopback(self.host):
-            raise BindRefused(self.host)
+        if bool(self.tls_cert) != bool(self.tls_key):
+            missing = "tls_key" if self.tls_cert else "tls_cert"
+            raise ConfigError(missing, "is missing. Give the certificate and its key, or neither.")
+
+    def __repr__(self) -> str:
+        """Show every setting but the secret: settings stand in logs and tracebacks."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown["token_secret"] = "***" if self.token_secret else ""
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether who connects needs a token."""
+        return bool(self.token_secret or self.token_keys)
+
+    def check_host(self, host: str, *, has_tokens: bool = False) -> None:
+        """Check that a server with these settings may listen on a host.
+
+        Raises:
+            BindRefused: it may not.
+
+        """
+        if is_loopback(host):
+            return
+        if not (has_tokens or self.has_tokens or self.anyone_may_connect):
+            raise BindRefused(
+                host,
+                "without tokens anyone who can reach the port could read and write every conversation. Give "
+                "token_secret or token_keys; or, if that is what you want, anyone_may_connect "
+                "(--anyone-may-connect)",
+            )
+        if not (self.tls_cert or self.tls_ends_at_a_proxy):
+            raise BindRefused(
+                host,
+                "without TLS everyone on the way could read the conversations and the tokens. Give tls_cert "
+                "and tls_key (--cert, --key); or, if a proxy in front of the server speaks TLS, "
+                "tls_ends_at_a_proxy (--tls-ends-at-a-proxy)",
+            )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], **overrides: object) -> Config:
@@ -232,7 +287,8 @@ def _checked(setting: str, value: object, expected: object, *, strict: bool = Tr
     try:
         return msgspec.convert(value, type=expected, strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(setting, f"is {value!r}. {_expectation(expected) or error}.") from None
+        said = "is of the wrong kind" if "secret" in setting.lower() else f"is {value!r}"
+        raise ConfigError(setting, f"{said}. {_expectation(expected) or error}.") from None
 
 
 def _expectation(expected: object) -> str:

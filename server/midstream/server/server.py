@@ -12,23 +12,30 @@ from midstream.agents import Agent
 from midstream.server.agents import agent_named
 from midstream.server.clock import Clock, SystemClock
 from midstream.server.config import NO_METRICS, REMOTE, Config
+from midstream.server.connections.auth import authentication_of
 from midstream.server.connections.listener import Listener, listen
 from midstream.server.ids import Ids, RandomIds
 from midstream.server.inputs import InputPolicy
 from midstream.server.logs import configure_unless_done
 from midstream.server.monitor import Monitor
+from midstream.server.sessions.access import ByToken
 from midstream.server.sessions.agents import InProcessAgents
 from midstream.server.sessions.offers import RemoteAgents
 from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.services import Services, Settings
+from midstream.server.sessions.traced import TracedAgents
 from midstream.server.storage.database import Database
 from midstream.server.storage.schema import migrate
 from midstream.server.tally import Tally
+from midstream.server.tracing import Tracing
 from midstream.server.watchdog import watching
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from pathlib import Path
+
+    from midstream.server.connections.auth import Authentication
+    from midstream.server.sessions.access import Authorization
 
     OpenDatabase = Callable[[str], Awaitable[Database]]
 
@@ -56,22 +63,27 @@ class RunningServer:
         self._end_turns = end_turns
         self.host = listener.host
         self.port = listener.port
+        self._scheme = "wss" if listener.has_tls else "ws"
 
     @property
     def url(self) -> str:
         """Where clients connect to."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"ws://{host}:{self.port}"
+        return f"{self._scheme}://{host}:{self.port}"
 
     @property
     def page_url(self) -> str:
         """Where a browser finds the page, if one is served."""
-        return f"http{self.url.removeprefix('ws')}/"
+        return f"http{self.url.removeprefix('ws')}/"  # https where it is wss
 
     @property
     def connections(self) -> int:
         """How many clients are connected."""
         return self._listener.connections
+
+    def weigh_rights(self) -> None:
+        """Weigh again what every client may: an :class:`~midstream.server.Authorization` changed its mind."""
+        self._listener.weigh_rights()
 
     async def closed(self) -> None:
         """Wait until the server must stop: another process has taken its database over."""
@@ -98,7 +110,7 @@ class Server:
     ``async with Server(agent=agent, database="chat.db").listen("127.0.0.1", 8787): ...``
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a server is made of
         self,
         agent: Agent | None = None,
         database: str | Path | None = None,
@@ -108,6 +120,8 @@ class Server:
         ids: Ids | None = None,
         open_database: OpenDatabase | None = None,
         restart: Callable[[int], None] | None = None,
+        authentication: Authentication | None = None,
+        authorization: Authorization | None = None,
         **settings: object,
     ) -> None:
         """Describe a server; nothing is opened yet.
@@ -121,6 +135,8 @@ class Server:
             open_database: opens the file; by default with one writer thread and ``synchronous=FULL``.
             restart: called with the port when the link lab of the page asks for a restart: it should end this
                 process at once and begin it anew. Without it the lab cannot.
+            authentication: verifies tokens; by default as ``token_secret`` and ``token_keys`` say.
+            authorization: decides who may do what; by default each does what its token covers.
             settings: fields of :class:`~midstream.server.config.Config`.
 
         Raises:
@@ -136,6 +152,8 @@ class Server:
         self._ids = ids or RandomIds()
         self._open_database = open_database or _open_database
         self._restart = restart
+        self._authentication = authentication
+        self._authorization = authorization
 
     @asynccontextmanager
     async def listen(self, host: str | None = None, port: int | None = None) -> AsyncGenerator[RunningServer]:
@@ -146,8 +164,8 @@ class Server:
         has done that.
 
         Raises:
-            BindRefused: the host is not loopback.
-            ConfigError: the address or the port cannot be taken, or the folder of the page cannot be used.
+            BindRefused: the host is not loopback, and tokens or TLS are missing.
+            ConfigError: the address or the port cannot be taken, or a file of the settings cannot be used.
             DatabaseLocked: another process owns the database.
             DatabaseUnusable: the file cannot serve as a database.
 
@@ -158,19 +176,25 @@ class Server:
             port=self.config.port if port is None else port,
         )
         configure_unless_done(config.log_format, config.log_level)
+        authentication = self._authentication or authentication_of(config)
+        config.check_host(config.host, has_tokens=authentication is not None)
+        by_token = None if authentication is None else ByToken()
         async with AsyncExitStack() as stack:
             database = await self._open_database(config.database)
             stack.push_async_callback(database.close)
             remote = _remote(config) if self._agent is None else None
             agents = remote or InProcessAgents(self._agent)
             tally = Tally()
+            if config.tracing:
+                tally.tracing = database.tally.tracing = Tracing()
             services = Services(
                 database=database,
                 clock=self._clock,
                 ids=self._ids,
-                agents=agents,
+                agents=agents if tally.tracing is None else TracedAgents(agents, tally.tracing),
                 settings=_settings(config),
                 tally=tally,
+                authorization=self._authorization or by_token,
             )
             stack.push_async_callback(services.close)
             if isinstance(self._clock, SystemClock):  # else time is not what passes
@@ -190,7 +214,14 @@ class Server:
                 monitor.start()
             listener = await stack.enter_async_context(
                 listen(
-                    config, registry, remote, self._clock, self._ids, restart=self._restart, monitor=monitor
+                    config,
+                    registry,
+                    remote,
+                    self._clock,
+                    self._ids,
+                    restart=self._restart,
+                    monitor=monitor,
+                    authentication=authentication,
                 )
             )
             stack.push_async_callback(end_turns)  # before the connections, so that readers see the ends

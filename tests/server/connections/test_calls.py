@@ -89,7 +89,7 @@ def test_unsubscribe_is_done_at_once_and_harmless_when_repeated() -> None:
     assert len(caller.registry.posted) == 1
 
 
-@pytest.mark.parametrize("method", ["shout", "agent.run", "sessions.search", "auth", ""])
+@pytest.mark.parametrize("method", ["shout", "agent.run", "sessions.search", "login", ""])
 def test_an_unknown_method_is_refused(method: str) -> None:
     """The connection lives."""
     error = Caller().refusal(method)
@@ -147,7 +147,7 @@ def test_internal_messages_need_the_scope(monkeypatch: pytest.MonkeyPatch) -> No
     reader = type(caller.connection.caller)(
         subject="local", connection_id="connection_1", scopes=frozenset({"read"})
     )
-    monkeypatch.setattr(caller.connection, "caller", reader)
+    monkeypatch.setattr(type(caller.connection), "caller", reader)
     for method in ("subscribe", "messages"):
         error = caller.refusal(method, session_id="s", include_internal=True)
         assert (error.error.code, error.error.details) == ("forbidden", {"field": "include_internal"})

@@ -36,7 +36,7 @@ def test_hello_is_answered_by_welcome(codec: Codec) -> None:
     assert welcome.info.heartbeat_ms == 15_000
     assert welcome.info.limits == Limits()
     assert welcome.info.subject == "local"
-    assert set(welcome.info.scopes) == {"read", "write", "internal", "agent"}
+    assert set(welcome.info.scopes) == {"read", "write", "internal", "agent", "admin"}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def news(*titles: str, frame_bytes: int = 1) -> list[Bulletin]:
 def ask(client: ByHand, call_id: int) -> Watcher:
     """Call `sessions.watch`, as the calls do."""
     client.call(call_id, "sessions.watch")
-    watcher = client.connection.watching.ask(call_id)
+    watcher = client.connection.watching.ask(call_id, client.connection.caller)
     client.connection.expect(call_id, "", repeatable=True)
     return watcher
 

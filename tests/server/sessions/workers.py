@@ -13,6 +13,7 @@ from midstream.protocol.model import InteractionRequest, TextPart, ToolPart
 from midstream.server.sessions.offers import RemoteAgents
 
 if TYPE_CHECKING:
+    from midstream.server.sessions.access import SessionRef
     from collections.abc import Callable
 
     import msgspec
@@ -40,6 +41,10 @@ class Link:
         self._attachments: dict[int, TakesWrites] = {}
         self._channels = 0
         self._changed = asyncio.Event()
+
+    def may_run(self, session: SessionRef, /) -> bool:  # noqa: ARG002 - it may all
+        """Say that the worker may run the turns of a session."""
+        return True
 
     def send_away(self) -> None:
         """Note that another has the name now."""

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from midstream.protocol.model import Message
-from midstream.server.storage import messages, store, summaries
+from midstream.server.storage import listing, messages, store, summaries
 from midstream.server.storage.records import SessionWrite, View
 from tests.server.storage.books import (
     changed_since,
@@ -53,9 +53,7 @@ READS: dict[str, Callable[[apsw.Connection, View, int], object]] = {
     ),
     "input": lambda connection, view, count: store.find_input(connection, view.session_no, f"m{count // 2}"),
     "summary": lambda connection, view, count: summaries.covering(connection, view, count // 2),
-    "list": lambda connection, _, __: messages.list_sessions(
-        connection, limit=10, after=None, archived=False
-    ),
+    "list": lambda connection, _, __: listing.list_sessions(connection, limit=10, after=None, archived=False),
 }
 
 

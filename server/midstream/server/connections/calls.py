@@ -16,6 +16,7 @@ from midstream.protocol.agent_calls import (
 from midstream.protocol.calls import EmptyResult, SubscribeParams, UnwatchParams, WatchParams
 from midstream.protocol.errors import Forbidden, InternalError, MidstreamError, Refused, UnknownMethod
 from midstream.server.connections import bounds
+from midstream.server.connections.subscription import State
 from midstream.server.connections.worker import Worker
 from midstream.server.sessions.commands import Command, not_remote
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from midstream.protocol.limits import Limits
     from midstream.server.connections.connection import Connection
     from midstream.server.connections.subscription import Subscription
-    from midstream.server.sessions.commands import Answer, Subscriber, Watcher, WorkerLink
+    from midstream.server.sessions.access import Action, SessionRef
+    from midstream.server.sessions.commands import Answer, Caller, Subscriber, Watcher, WorkerLink
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -55,6 +57,18 @@ class Registry(Protocol):
 
     def leave(self, session_id: str, subscriber: Subscriber) -> None:
         """Let a subscriber go, at once; harmless for one that the session does not know."""
+        ...
+
+    def allows(self, caller: Caller, action: Action, session_id: str) -> bool:
+        """Say whether a caller may do something with a session that is loaded."""
+        ...
+
+    def may_run(self, caller: Caller, session: SessionRef) -> bool:
+        """Say whether a caller may run the turns of a session."""
+        ...
+
+    def sees_alike(self, one: Caller, other: Caller) -> bool:
+        """Say whether two callers may read the same sessions."""
         ...
 
     def watch(self, watcher: Watcher) -> None:
@@ -85,45 +99,52 @@ class Pool(Protocol):
 
 
 class Route(NamedTuple):
-    """Where a method goes, and what its caller needs."""
+    """Where a method goes, and what its caller needs. Nothing has a default: what is not said is refused."""
 
-    scope: Literal["read", "write", "agent"]
+    scope: Literal["read", "write", "agent", "none"]
     """A method with scope ``read`` changes nothing: its answer may be refused, and it asked again."""
     to: Literal["session", "registry", "connection", "worker"]
+    action: Action | None
+    """What it does with the session that it names; None for one that names none, or looks at none."""
 
 
 ROUTES: Final[dict[str, Route]] = {
-    "subscribe": Route("read", "session"),
-    "unsubscribe": Route("read", "connection"),
-    "messages": Route("read", "session"),
-    "message": Route("read", "session"),
-    "turn": Route("read", "session"),
-    "prompt": Route("write", "session"),
-    "stop": Route("write", "session"),
-    "respond": Route("write", "session"),
-    "interactions": Route("read", "session"),
-    "cancel_input": Route("write", "session"),
-    "compact": Route("write", "session"),
-    "verify": Route("read", "session"),
-    "signal": Route("write", "session"),
-    "sessions.create": Route("write", "registry"),
-    "sessions.get": Route("read", "session"),
-    "sessions.list": Route("read", "registry"),
-    "sessions.watch": Route("read", "registry"),
-    "sessions.unwatch": Route("read", "connection"),
-    "sessions.update": Route("write", "session"),
-    "sessions.clear": Route("write", "session"),
-    "sessions.archive": Route("write", "session"),
-    "sessions.approval_mode": Route("write", "session"),
-    "sessions.delete": Route("write", "session"),
-    "sessions.fork": Route("write", "registry"),
-    "agent.register": Route("agent", "worker"),
-    "agent.unregister": Route("agent", "worker"),
-    "agent.attach": Route("agent", "session"),
-    "agent.detach": Route("agent", "worker"),
-    "agent.decline": Route("agent", "worker"),
+    "subscribe": Route("read", "session", "read"),
+    "unsubscribe": Route("read", "connection", None),
+    "messages": Route("read", "session", "read"),
+    "message": Route("read", "session", "read"),
+    "turn": Route("read", "session", "read"),
+    "prompt": Route("write", "session", "write"),
+    "stop": Route("write", "session", "write"),
+    "respond": Route("write", "session", "write"),
+    "interactions": Route("read", "session", "read"),
+    "cancel_input": Route("write", "session", "write"),
+    "compact": Route("write", "session", "write"),
+    "verify": Route("read", "session", "read"),
+    "signal": Route("write", "session", "write"),
+    "sessions.create": Route("write", "registry", None),
+    "sessions.get": Route("read", "session", "read"),
+    "sessions.list": Route("read", "registry", None),
+    "sessions.watch": Route("read", "registry", None),
+    "sessions.unwatch": Route("read", "connection", None),
+    "sessions.update": Route("write", "session", "write"),
+    "sessions.clear": Route("write", "session", "write"),
+    "sessions.archive": Route("write", "session", "write"),
+    "sessions.approval_mode": Route("write", "session", "write"),
+    "sessions.delete": Route("write", "session", "delete"),
+    "sessions.fork": Route("write", "registry", None),
+    "auth": Route("none", "connection", None),
+    "agent.register": Route("agent", "worker", None),
+    "agent.unregister": Route("agent", "worker", None),
+    "agent.attach": Route("agent", "session", "agent"),
+    "agent.detach": Route("agent", "worker", None),
+    "agent.decline": Route("agent", "worker", None),
 }
 """Every method of :data:`midstream.protocol.calls.PARAMS`."""
+
+
+READ_BY_WORKERS: Final = frozenset({"messages", "message", "turn"})
+"""What a worker may read of the sessions whose turns it holds (SPEC 10.5)."""
 
 
 class Calls:
@@ -171,7 +192,7 @@ class Calls:
         if route is None:
             raise UnknownMethod(call.method)
         scopes = connection.caller.scopes
-        if route.scope not in scopes:
+        if route.scope != "none" and route.scope not in scopes:
             raise Forbidden(route.scope, call.method)
         nesting = self._limits.nesting
         params, as_sent = connection.codec.decode_params(call.method, call.params, nesting=nesting)
@@ -198,8 +219,11 @@ class Calls:
             as_sent=as_sent,
             caller=connection.caller,
             reply=answer,
+            action=_action(route, call.method, session_id, connection.worker),
             worker=connection.worker,
-            watcher=connection.watching.ask(call.id) if isinstance(params, WatchParams) else None,
+            watcher=connection.watching.ask(call.id, connection.caller)
+            if isinstance(params, WatchParams)
+            else None,
             subscriber=connection.expect(call.id, session_id, repeatable=route.scope == "read"),
         )
         if route.to == "session":
@@ -216,7 +240,12 @@ class Calls:
         if isinstance(params, RegisterParams):
             if worker is not None:
                 raise Refused("registered", f"This connection is worker {worker.name!r} already.")
-            worker = Worker(params, connection.outbox, send_away=send_away)
+            worker = Worker(
+                params,
+                connection.outbox,
+                send_away=send_away,
+                may_run=lambda ref: self._registry.may_run(connection.caller, ref),
+            )
             connection.register(worker)
             before = pool.register(worker, params.concurrency)
             if before is not None and before.instance != worker.instance:
@@ -232,9 +261,38 @@ class Calls:
             pool.decline(worker, params.turn_id)
         return EmptyResult()
 
+    def weigh(self, connection: Connection, before: Caller) -> None:
+        """End what the caller may not any more, that it might when it was ``before`` (SPEC 7.16)."""
+        caller, registry = connection.caller, self._registry
+        for subscription in connection.subscriptions.all():
+            kept = "internal" in caller.scopes if subscription.include_internal else True
+            kept = kept and "read" in caller.scopes
+            if subscription.state is State.STARTING or (
+                kept and registry.allows(caller, "read", subscription.session_id)
+            ):
+                continue  # one that starts is weighed with its answer: then the session is loaded
+            registry.leave(subscription.session_id, subscription)
+            subscription.close("forbidden", retryable=False)
+        if "read" not in caller.scopes or not registry.sees_alike(before, caller):
+            for effect in connection.watching.cut():
+                registry.unwatch(effect.watcher)
+        worker = connection.worker
+        if worker is not None:
+            worker.weigh()
+            if "agent" not in caller.scopes and self._pool is not None:
+                self._pool.unregister(worker)
+                connection.dismiss()
+
     def _leave(self, subscription: Subscription | None) -> None:
         if subscription is not None:
             self._registry.leave(subscription.session_id, subscription)
+
+
+def _action(route: Route, method: str, session_id: str, worker: Worker | None) -> Action | None:
+    """Return what a call does with its session: a worker reads the one whose turn it holds as its agent."""
+    if worker is not None and method in READ_BY_WORKERS and worker.holds(session_id):
+        return "agent"
+    return route.action
 
 
 def failure() -> InternalError:

@@ -7,13 +7,13 @@ else has to be done as effects.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, cast
+
+from msgspec import structs
 
 from midstream.protocol.calls import SubscribeResult
-from midstream.protocol.chunks import ChunkAssembler
 from midstream.protocol.errors import (
     InvalidRequest,
-    LimitExceeded,
     MalformedFrame,
     MidstreamError,
     Overloaded,
@@ -21,7 +21,6 @@ from midstream.protocol.errors import (
 from midstream.protocol.frames import (
     Append,
     Call,
-    Chunk,
     ErrorFrame,
     GoAway,
     Hello,
@@ -30,7 +29,7 @@ from midstream.protocol.frames import (
     Pong,
     WriteFrame,
 )
-from midstream.server.connections import answers, hello, rates
+from midstream.server.connections import answers, hello
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.effects import (
     Abort,
@@ -39,27 +38,27 @@ from midstream.server.connections.effects import (
     Effect,
     Leave,
     Resync,
+    Weigh,
     Work,
     WorkerGone,
 )
 from midstream.server.connections.heartbeat import Heartbeat
-from midstream.server.connections.pending import Pending
-from midstream.server.connections.rates import Bucket, Subjects
+from midstream.server.connections.incoming import Incoming
+from midstream.server.connections.pending import InFlight, Pending
+from midstream.server.connections.rates import Subjects
+from midstream.server.connections.standing import Standing
 from midstream.server.connections.subscriptions import Subscriptions
 from midstream.server.connections.watching import Watching
-from midstream.server.sessions.commands import Answer, BadWrite, Caller
+from midstream.server.sessions.access import NOBODY
+from midstream.server.sessions.commands import Answer, BadWrite
 
 if TYPE_CHECKING:
-    from midstream.protocol.calls import SubscribeParams
+    from midstream.protocol.calls import AuthParams, SubscribeParams
     from midstream.server.connections.hello import Settings
     from midstream.server.connections.outbox import Outbox
     from midstream.server.connections.subscription import Subscription
     from midstream.server.connections.worker import Worker
-
-SUBJECT: Final = "local"
-"""Whoever reaches the loopback; tokens will say more."""
-SCOPES: Final = ("read", "write", "internal", "agent")
-_SCOPES: Final = frozenset(SCOPES)
+    from midstream.server.sessions.commands import Caller
 
 
 class _Phase(Enum):
@@ -75,23 +74,30 @@ class Connection:
     """
 
     __slots__ = (
-        "_bucket", "_chunks", "_drained", "_draining", "_entered", "_heartbeat", "_hello_by", "_limits",
-        "_nonce", "_pending", "_phase", "_settings", "_subjects",
-        "caller", "codec", "outbox", "subscriptions", "watching", "worker",
+        "_drained", "_draining", "_entered", "_heartbeat", "_hello_by", "_in_flight", "_incoming", "_limits",
+        "_nonce", "_phase", "_settings", "_standing", "_subjects",
+        "codec", "outbox", "subscriptions", "watching", "worker",
     )  # fmt: skip
 
-    def __init__(
-        self, connection_id: str, outbox: Outbox, settings: Settings, subjects: Subjects, *, now: float
+    def __init__(  # what a connection is made of
+        self,
+        connection_id: str,
+        outbox: Outbox,
+        settings: Settings,
+        subjects: Subjects,
+        *,
+        now: float,
+        bearer: str | None = None,
     ) -> None:
-        """Begin to wait for ``hello``; frames go into ``outbox``."""
+        """Begin to wait for ``hello``; frames go into ``outbox``. ``bearer`` is the handshake's token."""
         limits = settings.limits
         self.outbox = outbox
         self.codec = outbox.codec
-        self.caller = Caller(subject=SUBJECT, connection_id=connection_id, scopes=_SCOPES)
+        self._standing = Standing(connection_id, settings.authentication, bearer)
         self.subscriptions = Subscriptions(
             outbox, limit=limits.subscriptions, sync_seconds=settings.sync_seconds
         )
-        self.watching = Watching(outbox, self.caller)
+        self.watching = Watching(outbox)
         self._settings = settings
         self._limits = limits
         self._subjects = subjects
@@ -102,24 +108,25 @@ class Connection:
         self._heartbeat = Heartbeat(settings.heartbeat_seconds, now)
         self._nonce = 0
         self._drained = True
-        self._pending: dict[int, Pending] = {}
-        self._bucket = Bucket(limits.calls_per_second, now)
-        self._chunks: ChunkAssembler | None = None
+        self._in_flight = InFlight(limits, now)
+        self._incoming = Incoming(self.codec, limits)
         self.worker: Worker | None = None
         """What the connection is to agents, once it has registered."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who is connected, as its token says now."""
+        return self._standing.caller
 
     def register(self, worker: Worker) -> None:
         """Become a worker, or another one; workers may send longer frames."""
         self.worker = worker
-        if self._chunks is not None:
-            self._chunks.allow(*self._frame_bytes)
+        self._incoming.become_worker()
 
-    @property
-    def _frame_bytes(self) -> tuple[str, int]:
-        """The limit of what comes in, and its name."""
-        if self.worker is None:
-            return "frame_bytes", self._limits.frame_bytes
-        return "agent_frame_bytes", self._limits.agent_frame_bytes
+    def dismiss(self) -> None:
+        """Be no worker any more: its right was lost."""
+        self.worker = None
+        self._incoming.become_client()
 
     @property
     def is_open(self) -> bool:
@@ -161,7 +168,10 @@ class Connection:
             raise MalformedFrame(f"{self.codec.subprotocol} has {expected} messages, this is a {got} one")
 
     def _on_hello(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
-        refusal = hello.refusal(self.codec, data, self._limits, draining=self._draining)
+        said = hello.read(self.codec, data, self._limits, draining=self._draining)
+        if isinstance(said, Close):
+            return self._end(said)
+        refusal = self._standing.enter(said.token, now=now, wall_ms=wall_ms)
         if refusal:
             return self._end(refusal)
         self._entered = self._subjects.enter(self.caller.subject)
@@ -171,58 +181,51 @@ class Connection:
         self._phase = _Phase.OPEN
         self._heartbeat = Heartbeat(self._settings.heartbeat_seconds, now)
         self.outbox.tally.hellos += 1
-        self.outbox.put_control(hello.welcome(self._settings, self.caller, SCOPES, wall_ms))
+        self.outbox.put_control(hello.welcome(self._settings, self._standing, wall_ms))
         return []
 
     def _on_frame(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
-        name, most = self._frame_bytes
-        if len(data) > most:
-            raise LimitExceeded(name, most, len(data))
-        frame = self.codec.decode_client_frame(data)
-        if isinstance(frame, Chunk):
-            whole = self._assembler().feed(frame)
-            if whole is None:
-                return []
-            data = whole
-            frame = self.codec.decode_client_frame(whole)
-            if not isinstance(frame, (Call, WriteFrame, Append)):
-                raise InvalidRequest("tag", "only a call, a write or an append may come in chunks")
+        read = self._incoming.read(data)
+        if read is None:
+            return []
+        frame, size = read
         if isinstance(frame, (Append, WriteFrame, PartHandle)):
             if self.worker is None:
                 raise InvalidRequest("tag", "call agent.register on this connection first")
-            return [Work(self.worker, frame, len(data))]
+            return [Work(self.worker, frame, size)]
         if isinstance(frame, Call):
-            return self._on_call(frame, now)
+            return self._on_auth(frame, now, wall_ms) if frame.method == "auth" else self._on_call(frame, now)
         if isinstance(frame, Hello):
             raise InvalidRequest("tag", "hello was said already; it stands once, at the beginning")
         if isinstance(frame, Ping):
             self.outbox.put_control(Pong(frame.nonce, wall_ms))
         return self._unless_flooded()
 
-    def _assembler(self) -> ChunkAssembler:
-        if self._chunks is None:
-            self._chunks = ChunkAssembler(self._limits.frame_bytes, self.codec)
-            self._chunks.allow(*self._frame_bytes)
-        return self._chunks
-
     def _on_call(self, call: Call, now: float) -> list[Effect]:
-        limits = self._limits
-        if call.id in self._pending:
-            # an error with this id would be taken for the answer to the call that has it
-            taken = InvalidRequest(
-                "id", f"call {call.id} is not answered yet; give each call an id of its own"
-            )
-            return self._refuse(None, taken)
-        if not self._bucket.take(now):
-            return self._refuse(call.id, rates.too_fast("calls_per_second", limits.calls_per_second))
-        if len(self._pending) >= limits.calls_in_flight:
-            return self._refuse(call.id, rates.too_fast("calls_in_flight", limits.calls_in_flight))
-        # whoever leaves makes what waits less, and does not come back to hear of a refusal
-        if self.outbox.above_mark and call.method != "unsubscribe":
-            full = Overloaded("More waits to be sent than this connection reads. Read, then ask again.")
-            return self._refuse(call.id, full)
-        self._pending[call.id] = Pending(call.method, now)
+        refused = self._in_flight.refusal(call, now, full=self.outbox.above_mark)
+        if refused is not None:
+            return self._refuse(*refused)
+        self._in_flight.calls[call.id] = Pending(call.method, now, self.caller)
         return [Dispatch(call)]
+
+    def _on_auth(self, call: Call, now: float, wall_ms: int) -> list[Effect]:
+        """Take another token: here, so that it holds for the very next frame."""
+        effects = self._on_call(call, now)
+        if call.id not in self._in_flight.calls or not effects:
+            return effects
+        before = self.caller
+        try:
+            params, _ = self.codec.decode_params(call.method, call.params, nesting=self._limits.nesting)
+            answer: Answer = self._standing.renew(cast("AuthParams", params).token, now=now, wall_ms=wall_ms)
+        except MidstreamError as error:
+            answer = error
+        effects = self.answer(call.id, answer, now=now)
+        return effects if self.caller is before else [*effects, Weigh(before)]
+
+    def weigh(self) -> list[Effect]:
+        """Weigh what the caller may again, though it is who it was; its watch, if any, asks anew."""
+        nobody = structs.replace(self.caller, identity=NOBODY)
+        return [Weigh(nobody)] if self._phase is _Phase.OPEN else []
 
     # Calls and their answers
 
@@ -236,7 +239,7 @@ class Connection:
 
         """
         begun, replaced = self.subscriptions.begin(params)
-        self._pending[call_id].begins = begun
+        self._in_flight.calls[call_id].begins = begun
         return replaced
 
     def unsubscribe(self, session_id: str) -> Subscription | None:
@@ -249,7 +252,7 @@ class Connection:
         Its answer goes into that session's lane; ``session_id`` is empty for a call about none. A
         ``repeatable`` call only reads: its answer may be refused when it finds no room.
         """
-        pending = self._pending[call_id]
+        pending = self._in_flight.calls[call_id]
         pending.lane = session_id
         pending.repeatable = repeatable
         subscription = self.subscriptions.get(session_id)
@@ -265,7 +268,7 @@ class Connection:
         a connection can make wait stays bounded. What an answer is made of is read before this
         returns; if that fails, the call still waits for an answer.
         """
-        pending = self._pending.get(call_id)
+        pending = self._in_flight.calls.get(call_id)
         if pending is None:
             return []
         payload = b""
@@ -273,7 +276,7 @@ class Connection:
             payload = answers.result_frame(self.codec, call_id, answer)
             if pending.repeatable and not self.outbox.admits(len(payload)):
                 answer = Overloaded("There is no room for the answer. Read what was sent, then ask again.")
-        del self._pending[call_id]
+        del self._in_flight.calls[call_id]
         self.outbox.tally.called(pending.method, now - pending.at)
         if pending.subscription:
             pending.subscription.answers_due -= 1
@@ -287,7 +290,9 @@ class Connection:
             self.outbox.tally.sync(answer.sync.mode, len(payload))
             started = self.subscriptions.start(pending.begins, answer, now)
             # not so if it was replaced or left meanwhile: then the session took a subscriber that is over
-            return [] if started else [Leave(pending.begins)]
+            if not started:
+                return [Leave(pending.begins)]
+            return [] if pending.caller is self.caller else [Weigh(pending.caller)]  # its right may be gone
         return self.watching.answered(call_id, succeeded=True)
 
     def _give_up(self, call_id: int, begins: Subscription | None) -> list[Effect]:
@@ -335,14 +340,10 @@ class Connection:
             return self._end(Close(CloseCode.HELLO_TIMEOUT, reason))
         if self._phase is not _Phase.OPEN:
             return []
+        overdue = self._overdue(now)
+        if overdue is not None:
+            return self._end(overdue)
         heartbeat = self._heartbeat
-        if heartbeat.lost(now):
-            return self._end(Abort(CloseCode.HEARTBEAT_LOST, "not one byte came for two heartbeats"))
-        if heartbeat.stalled(now):
-            return self._end(Abort(CloseCode.OVERLOADED, "not one byte could be sent for a heartbeat"))
-        if now >= self.subscriptions.overdue_at(now):
-            reason = f"a sync has been owed for {self._settings.sync_seconds:g} s"
-            return self._end(Abort(CloseCode.OVERLOADED, reason))
         if heartbeat.ask(now):
             self._nonce += 1
             self.outbox.put_control(Ping(self._nonce))
@@ -350,6 +351,19 @@ class Connection:
             self.subscriptions.marks()
         empty = self._drained and not self.outbox.size
         return [Resync(subscription) for subscription in self.subscriptions.to_sync(now, empty=empty)]
+
+    def _overdue(self, now: float) -> Close | Abort | None:
+        """Return how the connection ends where something has not come in time."""
+        if now >= self._standing.over_at:
+            return Close(CloseCode.TOKEN_EXPIRED, "the token has expired; come back with a new one")
+        if self._heartbeat.lost(now):
+            return Abort(CloseCode.HEARTBEAT_LOST, "not one byte came for two heartbeats")
+        if self._heartbeat.stalled(now):
+            return Abort(CloseCode.OVERLOADED, "not one byte could be sent for a heartbeat")
+        if now >= self.subscriptions.overdue_at(now):
+            reason = f"a sync has been owed for {self._settings.sync_seconds:g} s"
+            return Abort(CloseCode.OVERLOADED, reason)
+        return None
 
     def next_deadline(self, now: float) -> float | None:
         """Return when :meth:`on_time` is to be called next, at the latest; None for never."""
@@ -359,6 +373,7 @@ class Connection:
             return self._hello_by
         return min(
             self._heartbeat.next_deadline(),
+            self._standing.over_at,
             self.subscriptions.overdue_at(now),
             self.subscriptions.next_pace(),
         )

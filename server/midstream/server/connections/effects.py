@@ -10,7 +10,7 @@ from midstream.protocol.frames import Call, WorkerFrame
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.subscription import Subscription
 from midstream.server.connections.worker import Worker
-from midstream.server.sessions.commands import BadWrite, Watcher
+from midstream.server.sessions.commands import BadWrite, Caller, Watcher
 
 
 class Dispatch(msgspec.Struct, frozen=True):
@@ -45,6 +45,12 @@ class Leave(msgspec.Struct, frozen=True):
     subscription: Subscription
 
 
+class Weigh(msgspec.Struct, frozen=True):
+    """Weigh the rights of this connection again, which it had as this caller."""
+
+    before: Caller
+
+
 class WatchBegins(msgspec.Struct, frozen=True):
     """Tell this watch what becomes of sessions from now on: its answer is in the outbox."""
 
@@ -71,4 +77,6 @@ class Abort(msgspec.Struct, frozen=True):
     reason: str
 
 
-Effect: TypeAlias = Dispatch | Work | WorkerGone | Resync | Leave | WatchBegins | WatchEnds | Close | Abort
+Effect: TypeAlias = (
+    Dispatch | Work | WorkerGone | Resync | Leave | Weigh | WatchBegins | WatchEnds | Close | Abort
+)

@@ -1,11 +1,11 @@
 """Who may open a WebSocket, and who answers plain HTTP requests (SPEC 3.1).
 
-There are no tokens yet, so the server listens on loopback only. That alone keeps other machines out,
-but not a browser on this one: a page of any site may try to open a WebSocket to a loopback port.
-Two checks stop that. The ``Origin`` that a browser sends must be a page of this machine, or one that
-was configured; programs send none, and pass. And the ``Host`` must name loopback, or the host
-of a configured origin, so that a stranger's name that was pointed at 127.0.0.1 (DNS rebinding)
-does not pass as this machine. A page that another program serves on loopback may connect.
+A page of any site may try to open a WebSocket to any address, a loopback port too. Two checks stop that.
+The ``Origin`` that a browser sends must be a page of this machine, of the server itself, or one that was
+configured; programs send none, and pass. And without tokens the ``Host`` must be one that no stranger's
+name can be: loopback, an address, the name that the server listens on, or the host of a configured origin.
+So a name that was pointed at this machine (DNS rebinding) does not pass as it. A page that another program
+serves on loopback may connect.
 
 What opens no WebSocket is for the page (page.py) or its link lab (lab.py). A reader of a page's file is
 bounded in time and, with all others, in bytes.
@@ -14,10 +14,11 @@ bounded in time and, with all others, in bytes.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from midstream.protocol.codec import CODECS
 from midstream.server.config import is_loopback
@@ -36,6 +37,7 @@ OPEN_SECONDS: Final = 10.0
 """How long a client may take from its first byte to the end of the HTTP handshake, or of a page's file."""
 WAITING_BYTES: Final = 64 * 1024 * 1024
 """What all readers of a page's files together may keep waiting: a few hundred first visits at a time."""
+_TOKEN_NAMES: Final = frozenset({"token", "access_token", "jwt"})
 _SHOWN: Final = 100
 """Characters of a stranger's header that an answer repeats."""
 
@@ -43,11 +45,13 @@ _SHOWN: Final = 100
 class Handshake:
     """Answers the HTTP request with which every connection begins; websockets' ``process_request``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is told by the settings
         self,
         allowed_origins: Sequence[str],
         probes: Probes,
         *,
+        host: str = "127.0.0.1",
+        has_tokens: bool = False,
         tally: Tally | None = None,
         page: Page | None = None,
         waiting: Callable[[], int] = lambda: 0,
@@ -57,6 +61,8 @@ class Handshake:
 
         Args:
             allowed_origins: such as ``https://chat.example.com``.
+            host: what the server listens on.
+            has_tokens: whether nothing is given without a token: then every ``Host`` will do.
             probes: answer ``/healthz``, ``/readyz`` and ``/metrics``.
             tally: where answers are counted.
             page: what else is served.
@@ -66,6 +72,8 @@ class Handshake:
         """
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).hostname for origin in self._origins)
+        self._host = None if is_loopback(host) else host.lower()
+        self._has_tokens = has_tokens
         self._probes = probes
         self._tally = tally or Tally()
         self._page = page
@@ -115,7 +123,7 @@ class Handshake:
 
     def _misdirected(self, request: Request) -> Answer | None:
         hosts = request.headers.get_all("Host")
-        if len(hosts) == 1 and self._is_here(hosts[0]):
+        if len(hosts) == 1 and (self._has_tokens or self._is_here(hosts[0])):
             return None
         return refusal(
             HTTPStatus.MISDIRECTED_REQUEST,
@@ -124,8 +132,15 @@ class Handshake:
         )
 
     def _refused(self, request: Request) -> Answer | None:
-        origins = request.headers.get_all("Origin")
-        if len(origins) > 1 or not all(map(self._may_come_from, origins)):
+        found = token_in(request.path)
+        if found is not None:
+            return refusal(
+                HTTPStatus.BAD_REQUEST,
+                f"The URL has {found!r} in its query. Addresses stand in logs: give the token in hello, or "
+                "in the header Authorization: Bearer, never in a URL. Take this one for known to others.\n",
+            )
+        origins, host = request.headers.get_all("Origin"), request.headers.get_all("Host")
+        if len(origins) > 1 or not all(self._may_come_from(origin, host) for origin in origins):
             return refusal(
                 HTTPStatus.FORBIDDEN,
                 f"A page of {_shown(origins)} may not connect. If it is yours, add its origin to "
@@ -146,11 +161,17 @@ class Handshake:
 
     def _is_here(self, host: str) -> bool:
         name = _hostname(f"//{host}")
-        return name is not None and (is_loopback(name) or name in self._hosts)
+        if name is None:
+            return False
+        # a server on other addresses is reached by them, and by its name; no address can be a stranger's name
+        is_own = self._host is not None and (name == self._host or _is_address(name))
+        return is_own or is_loopback(name) or name in self._hosts
 
-    def _may_come_from(self, origin: str) -> bool:
+    def _may_come_from(self, origin: str, host: Sequence[str]) -> bool:
         if origin.rstrip("/").lower() in self._origins:
             return True
+        if len(host) == 1 and _place(origin) == host[0].lower():
+            return True  # our own page
         name = _hostname(origin)
         return name is not None and origin.lower().startswith(("http://", "https://")) and is_loopback(name)
 
@@ -171,6 +192,33 @@ def _response(websocket: WebSocket, request: Request, answer: Answer) -> Respons
     # by default it would be cut after two seconds, whatever its peer has read by then
     websocket.close_timeout = OPEN_SECONDS
     return response
+
+
+def bearer_of(request: Request | None) -> str | None:
+    """Return the token of an ``Authorization: Bearer`` header, if there is exactly one."""
+    values = [] if request is None else request.headers.get_all("Authorization")
+    scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def token_in(path: str) -> str | None:
+    """Return the name of a parameter of a URL's query that holds a token."""
+    names = [name.lower() for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)]
+    return next((name for name in names if name in _TOKEN_NAMES), None)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _place(origin: str) -> str | None:
+    """Return host and port of an origin, as a ``Host`` header has them."""
+    scheme, _, place = origin.lower().partition("://")
+    return place if scheme in {"http", "https"} else None
 
 
 def _hostname(url: str) -> str | None:

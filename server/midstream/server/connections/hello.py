@@ -9,14 +9,13 @@ import msgspec
 from midstream.protocol.errors import InvalidRequest, UnknownFrame
 from midstream.protocol.frames import Hello, Welcome, WelcomeInfo
 from midstream.protocol.limits import PROTOCOL_VERSION, Limits
+from midstream.server.connections.auth import Authentication
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.effects import Close
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from midstream.protocol.codec import Codec
-    from midstream.server.sessions.commands import Caller
+    from midstream.server.connections.standing import Standing
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +26,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     heartbeat_seconds: float = 15.0
     sync_seconds: float = 60.0
+    authentication: Authentication | None = None
+    """Who somebody is; None: everybody is local."""
 
 
-def refusal(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Close | None:
-    """Return how a connection ends that begins so; None where it may go on.
+def read(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Hello | Close:
+    """Return the ``hello`` of a connection that may go on, or how it ends.
 
     Raises:
         MalformedFrame: it is no frame.
@@ -50,11 +51,12 @@ def refusal(codec: Codec, data: bytes, limits: Limits, *, draining: bool) -> Clo
         return Close(CloseCode.UNSUPPORTED_VERSION, reason)
     if draining:
         return Close(CloseCode.GOING_AWAY, "the server stops; come back later")
-    return None
+    return hello
 
 
-def welcome(settings: Settings, caller: Caller, scopes: Sequence[str], wall_ms: int) -> Welcome:
+def welcome(settings: Settings, standing: Standing, wall_ms: int) -> Welcome:
     """Return the answer to one that may go on."""
+    caller = standing.caller
     info = WelcomeInfo(
         connection_id=caller.connection_id,
         server=settings.server,
@@ -62,6 +64,7 @@ def welcome(settings: Settings, caller: Caller, scopes: Sequence[str], wall_ms: 
         heartbeat_ms=round(settings.heartbeat_seconds * 1000),
         limits=settings.limits,
         subject=caller.subject,
-        scopes=list(scopes),
+        scopes=standing.scopes,
+        token_ms=standing.token_ms(wall_ms),
     )
     return Welcome(info)

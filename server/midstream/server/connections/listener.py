@@ -17,7 +17,7 @@ from websockets.asyncio.server import serve
 from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import CODECS
-from midstream.server.config import NO_METRICS, NO_PAGE, BindRefused, ConfigError, is_loopback
+from midstream.server.config import NO_METRICS, NO_PAGE, ConfigError
 from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
@@ -31,6 +31,7 @@ from midstream.server.connections.page_files import read_files
 from midstream.server.connections.peer import Office, Peer
 from midstream.server.connections.probes import Census, Health, Monitor, Probes
 from midstream.server.connections.rates import Subjects
+from midstream.server.connections.tls import tls_of
 from midstream.server.connections.websocket import CLOSE_SECONDS, WRITE_BUFFER_BYTES, WebSocket
 from midstream.server.tally import Tally
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from midstream.server.clock import Clock
     from midstream.server.config import Config
+    from midstream.server.connections.auth import Authentication
     from midstream.server.ids import Ids
 
 BACKLOG: Final = 4_096
@@ -83,11 +85,12 @@ class Listener:
         server: str,
         restart: Callable[[int], None] | None = None,
         monitor: Monitor | None = None,
+        authentication: Authentication | None = None,
     ) -> None:
         """Prepare to serve; nothing listens yet.
 
         Raises:
-            ConfigError: the folder of the page cannot be used.
+            ConfigError: the folder of the page, the certificate or its key cannot be used.
 
         """
         self.host = config.host
@@ -95,6 +98,7 @@ class Listener:
         self.draining = False
         self._config = config
         self._ids = ids
+        self._tls = tls_of(config)
         self._page = None if config.page == NO_PAGE else Page(read_files(Path(config.page)))
         self._restart = None if restart is None else lambda: restart(self.port)
         self._peers: dict[Peer, None] = {}
@@ -108,6 +112,7 @@ class Listener:
                 limits=config.limits,
                 heartbeat_seconds=config.heartbeat_ms / 1000,
                 sync_seconds=config.sync_seconds,
+                authentication=authentication,
             ),
             backlog=Backlog(config.outbox_bytes, config.backlog_bytes),
             subjects=Subjects(config.limits.connections_per_subject),
@@ -122,6 +127,8 @@ class Listener:
         self._handshake = Handshake(
             config.allowed_origins,
             self._probes,
+            host=config.host,
+            has_tokens=authentication is not None,
             tally=self._office.tally,
             page=self._page,
             waiting=self._answer_bytes,
@@ -129,9 +136,19 @@ class Listener:
         )
 
     @property
+    def has_tls(self) -> bool:
+        """Whether clients connect by ``wss``."""
+        return self._tls is not None
+
+    @property
     def connections(self) -> int:
         """How many WebSockets are open."""
         return len(self._peers)
+
+    def weigh_rights(self) -> None:
+        """Weigh again what every client may."""
+        for peer in list(self._peers):
+            peer.weigh_rights()
 
     def dismiss(self) -> None:
         """Say ``goaway`` to every client, and to those who still come; a second call does nothing.
@@ -233,6 +250,7 @@ class Listener:
             subprotocols=[Subprotocol(name) for name in CODECS],
             compression=None,  # websockets' own takes 34 to 42 KiB a connection
             extensions=[Deflate()] if config.compression else [],
+            ssl=self._tls,
             process_request=self._let_in,
             server_header=self._office.settings.server,
             open_timeout=OPEN_SECONDS,
@@ -273,7 +291,7 @@ class Listener:
 
 
 @asynccontextmanager
-async def listen(
+async def listen(  # noqa: PLR0913 - what a server is made of
     config: Config,
     registry: Registry,
     pool: Pool | None,
@@ -282,22 +300,30 @@ async def listen(
     *,
     restart: Callable[[int], None] | None = None,
     monitor: Monitor | None = None,
+    authentication: Authentication | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serve connections on ``config.host`` and ``config.port`` while the context is open.
 
     Call :meth:`Listener.drain` before the end for a graceful one. ``restart`` is called with the port when
     the link lab of the page asks for a restart; without it the lab cannot. ``monitor`` knows the metrics, and
-    whether the server is ready.
+    whether the server is ready. ``authentication`` verifies tokens; without one everybody is local.
 
     Raises:
-        BindRefused: the host is not loopback.
-        ConfigError: the address or the port cannot be taken, or the folder of the page cannot be used.
+        BindRefused: the host is not loopback, and tokens or TLS are missing.
+        ConfigError: the address or the port cannot be taken, or a file that the settings name cannot be used.
 
     """
-    if not is_loopback(config.host):
-        raise BindRefused(config.host)
+    config.check_host(config.host, has_tokens=authentication is not None)
     listener = Listener(
-        config, registry, pool, clock, ids, server=_software(), restart=restart, monitor=monitor
+        config,
+        registry,
+        pool,
+        clock,
+        ids,
+        server=_software(),
+        restart=restart,
+        monitor=monitor,
+        authentication=authentication,
     )
     async with listener.running():
         yield listener

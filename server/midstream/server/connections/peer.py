@@ -26,16 +26,19 @@ from midstream.server.connections.effects import (
     Resync,
     WatchBegins,
     WatchEnds,
+    Weigh,
     Work,
     WorkerGone,
 )
+from midstream.server.connections.handshake import bearer_of
 from midstream.server.connections.outbox import Outbox
 from midstream.server.connections.websocket import sealer
 from midstream.server.tally import SAMPLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from midstream.protocol.frames import Call
     from midstream.server.clock import Clock
     from midstream.server.connections.backlog import Backlog
     from midstream.server.connections.calls import Calls, Registry
@@ -82,8 +85,8 @@ class Peer:
     """
 
     __slots__ = (
-        "_connection", "_context", "_flush_planned", "_held", "_is_new", "_is_timed", "_loop", "_office",
-        "_outbox", "_planned_at", "_timer", "_timer_at", "_websocket",
+        "_connection", "_context", "_flush_planned", "_held", "_is_new", "_is_timed", "_links", "_loop",
+        "_office", "_outbox", "_planned_at", "_timer", "_timer_at", "_websocket",
     )  # fmt: skip
 
     def __init__(self, websocket: WebSocket, connection_id: str, office: Office) -> None:
@@ -104,6 +107,9 @@ class Peer:
         self._timer_at = 0.0
         codec = CODECS[str(websocket.subprotocol)]
         deflates = bool(websocket.protocol.extensions)
+        bearer = bearer_of(websocket.request)
+        tracing = office.tally.tracing
+        self._links = () if tracing is None else tuple(tracing.links(websocket.header("traceparent")))
         websocket.forget_handshake()
         outbox = Outbox(
             codec,
@@ -117,7 +123,7 @@ class Peer:
         )
         self._outbox = outbox
         self._connection = Connection(
-            connection_id, outbox, office.settings, office.subjects, now=office.clock.now()
+            connection_id, outbox, office.settings, office.subjects, now=office.clock.now(), bearer=bearer
         )
 
     async def serve(self) -> None:
@@ -158,6 +164,10 @@ class Peer:
     def go_away(self, reason: str, reconnect_after_ms: int) -> None:
         """Say that the server drains and when to come back."""
         self._connection.go_away(reason, reconnect_after_ms)
+
+    def weigh_rights(self) -> None:
+        """Weigh what it may again: who decides it has changed their mind."""
+        self._perform(self._connection.weigh())
 
     def close(self, code: CloseCode, reason: str) -> None:
         """Begin to close, after what waits."""
@@ -295,15 +305,15 @@ class Peer:
 
     # Effects
 
-    def _perform(self, effects: Sequence[Effect]) -> None:
+    def _perform(self, effects: Sequence[Effect]) -> None:  # noqa: C901 - one line for each kind
         for effect in effects:
             match effect:
                 case Work(worker, frame, size):
                     worker.take(frame, size)
                 case Dispatch(call):
-                    self._office.calls.begin(
-                        self._connection, call, partial(self._answer, call.id), self._replaced
-                    )
+                    self._office.calls.begin(self._connection, call, self._answers(call), self._replaced)
+                case Weigh(before):
+                    self._office.calls.weigh(self._connection, before)
                 case WorkerGone(worker):
                     self._office.calls.gone(worker)
                 case Resync(subscription):
@@ -316,6 +326,12 @@ class Peer:
                     self._office.registry.unwatch(watcher)
                 case Close() | Abort():
                     self._end(effect)
+
+    def _answers(self, call: Call) -> Callable[[Answer], None]:
+        """Return who is told the answer to a call."""
+        answer: Callable[[Answer], None] = partial(self._answer, call.id)
+        tracing = self._office.tally.tracing
+        return answer if tracing is None else tracing.call(call.method, answer, self._links)
 
     def _end(self, effect: Close | Abort) -> None:
         code, reason = effect.code, effect.reason

@@ -67,18 +67,17 @@ class Watcher:
 class Watching:
     """The watch of a connection, and those that are asked for: the last one answered replaces the others."""
 
-    __slots__ = ("_caller", "_current", "_outbox", "_starting")
+    __slots__ = ("_current", "_outbox", "_starting")
 
-    def __init__(self, outbox: Outbox, caller: Caller) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         """Begin without one."""
         self._outbox = outbox
-        self._caller = caller
         self._starting: dict[int, Watcher] = {}
         self._current: Watcher | None = None
 
-    def ask(self, call_id: int) -> Watcher:
+    def ask(self, call_id: int, caller: Caller) -> Watcher:
         """Make the watch that a call asks for."""
-        watcher = self._starting[call_id] = Watcher(self._outbox, self._caller)
+        watcher = self._starting[call_id] = Watcher(self._outbox, caller)
         return watcher
 
     def answered(self, call_id: int, *, succeeded: bool) -> list[Effect]:
@@ -102,6 +101,14 @@ class Watching:
         everyone = [*self._starting.values(), *([self._current] if self._current else [])]
         self._starting.clear()
         self._current = None
+        return [WatchEnds(watcher) for watcher in everyone]
+
+    def cut(self) -> list[WatchEnds]:
+        """Have the client ask anew, also where its watch is not answered yet: others may be shown now."""
+        everyone = [*self._starting.values(), *([self._current] if self._current else [])]
+        for watcher in everyone:
+            if not watcher.is_owed:
+                watcher.cut()
         return [WatchEnds(watcher) for watcher in everyone]
 
     def on_room(self) -> None:

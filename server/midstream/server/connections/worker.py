@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from midstream.protocol.agent_calls import RegisterParams
     from midstream.protocol.frames import WorkerFrame
     from midstream.server.connections.outbox import Outbox
+    from midstream.server.sessions.access import SessionRef
     from midstream.server.sessions.commands import BadWrite, TakesWrites
 
 _BEHIND: Final = 2
@@ -28,8 +29,19 @@ the answer to an attach alone may be longer than the mark."""
 class Worker:
     """The worker that one connection is; a :class:`~midstream.server.sessions.commands.WorkerLink`."""
 
-    def __init__(self, params: RegisterParams, outbox: Outbox, *, send_away: Callable[[], None]) -> None:
-        """Register under a name. ``send_away`` closes the connection because another took the name."""
+    def __init__(
+        self,
+        params: RegisterParams,
+        outbox: Outbox,
+        *,
+        send_away: Callable[[], None],
+        may_run: Callable[[SessionRef], bool] = lambda _: True,
+    ) -> None:
+        """Register under a name. ``send_away`` closes the connection because another took the name.
+
+        ``may_run`` says whether the worker may run the turns of a session.
+        """
+        self.may_run = may_run
         self.name = params.name
         self.instance = params.instance
         self.resumes = params.resumes
@@ -57,6 +69,15 @@ class Worker:
     def send(self, session_id: str, frame: Struct) -> None:
         """Send a frame after all that was sent, and answered, of this session."""
         self._outbox.put(session_id, self._outbox.codec.encode(frame))
+
+    def holds(self, session_id: str) -> bool:
+        """Say whether it holds a turn of a session."""
+        return any(one.session_id == session_id for one in self._attachments.values())
+
+    def weigh(self) -> None:
+        """Let the turns go that it may not run any more (SPEC 7.16)."""
+        for attachment in list(self._attachments.values()):
+            attachment.weigh()
 
     def forget(self, channel: int) -> None:
         """Let an attachment go that is over; what still comes for it is dropped."""

@@ -105,6 +105,16 @@ class Attachment:
             self.detach("overloaded")
         self._wake.set()
 
+    @property
+    def session_id(self) -> str:
+        """The session whose turn is held."""
+        return self._run.session_id
+
+    def weigh(self) -> None:
+        """End it, if the worker may not run the session's turns any more."""
+        if not self.link.may_run(self._run.ref):
+            self.detach("forbidden")
+
     def lost(self) -> None:
         """Learn that the connection is gone. What came before is carried out: it may be the turn's end."""
         self._leave(given_up=False)

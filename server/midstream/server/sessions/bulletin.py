@@ -60,7 +60,7 @@ def bulletins(items: Iterable[Item], *, frame_bytes: int = FRAME_BYTES) -> list[
         changed.clear()
         removed.clear()
 
-    for session, is_removed in items:
+    for session, is_removed, _ in items:
         length = len(session.session_id.encode()) + 5 if is_removed else len(MSGPACK.encode(session))
         if size + length > frame_bytes:
             end()

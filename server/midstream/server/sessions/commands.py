@@ -11,6 +11,7 @@ from midstream.protocol.calls import Cursor
 from midstream.protocol.errors import MidstreamError, Refused
 from midstream.protocol.frames import SyncPayload, WorkerFrame
 from midstream.protocol.values import Value
+from midstream.server.sessions.access import NOBODY, Action, Identity, SessionRef
 from midstream.server.sessions.audience import Audience
 from midstream.server.sessions.broadcast import Broadcast
 from midstream.server.sessions.bulletin import Bulletin
@@ -86,6 +87,10 @@ class WorkerLink(Protocol):
         """Close the connection, because another process took the worker's name."""
         ...
 
+    def may_run(self, session: SessionRef, /) -> bool:
+        """Say whether the worker may run the turns of a session."""
+        ...
+
     def open(self, attachment: TakesWrites) -> int:
         """Give an attachment its channel; what the worker sends there goes to it."""
         ...
@@ -110,6 +115,15 @@ class BadWrite(msgspec.Struct, frozen=True):
 class TakesWrites(Protocol):
     """What a worker's frames of one channel go to."""
 
+    @property
+    def session_id(self) -> str:
+        """The session whose turn is held."""
+        ...
+
+    def weigh(self) -> None:
+        """End it, if the worker may not run the session's turns any more."""
+        ...
+
     def take(self, frame: WorkerFrame | BadWrite, size: int) -> None:
         """Take a frame of ``size`` bytes."""
         ...
@@ -129,6 +143,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     connection_id: str
     scopes: frozenset[str] = frozenset()
+    identity: Identity = NOBODY
 
 
 class Watcher(Protocol):
@@ -160,6 +175,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     as_sent: Value
     caller: Caller
     reply: Callable[[Answer], None]
+    action: Action | None = None
+    """What the method does with the session. Without one it is let through to none where there are rights."""
     subscriber: Subscriber | None = None
     worker: WorkerLink | None = None
     """The caller as a registered worker, if it is one."""

@@ -21,8 +21,8 @@ from midstream.protocol.errors import (
 )
 from midstream.protocol.model import Session
 from midstream.protocol.values import MAX_INTEGER
-from midstream.server.sessions.access import view_of
-from midstream.server.storage import messages, store
+from midstream.server.sessions.access import SessionRef, check_create
+from midstream.server.storage import listing, store
 from midstream.server.storage.records import LedgerRow
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     asked_id: str | None
     key: str | None
     content: str
+    owner: str | None = None
+    """Whose request it is: a key is good for one subject."""
+
+    @property
+    def stored_key(self) -> str | None:
+        """The key, told from that of every other subject."""
+        if self.key is None or self.owner is None:
+            return self.key
+        return f"\x1f{len(self.owner)}:{self.owner}{self.key}"
 
 
 class Directory:
@@ -64,15 +73,14 @@ class Directory:
         """Make a session, or return the one that the same key and content made.
 
         Raises:
+            Forbidden: the caller may not choose this id, or leave the choice to the server.
             AlreadyExists: the id is taken, or was.
             IdempotencyConflict: the key was used with other content.
 
         """
         params = cast("calls.CreateParams", command.params)
         now = self._services.clock.wall_ms()
-        request = Request(
-            asked_id=params.session_id or None, key=params.key or None, content=request_hash(command)
-        )
+        request = request_of(self._services, command, params.session_id, params.key, "session_id")
         session = new_session(
             request.asked_id or self._services.ids.new("ses"),
             now,
@@ -84,6 +92,7 @@ class Directory:
             partial(_make_or_find, session=session, ledger=ledger, request=request)
         )
         # told also where it was found: the call that made it may not have learned that it did
+        self._services.owners.learn(result.session.session_id, request.owner)
         self._services.watch.note(result.session)
         return result
 
@@ -94,19 +103,42 @@ class Directory:
         """
         params = cast("calls.ListParams | calls.WatchParams", command.params)
         after = UNSET if isinstance(params, calls.WatchParams) else params.after
+        authorization, identity = self._services.authorization, command.caller.identity
         items, following = await self._services.database.read(
             partial(
-                messages.list_sessions,
+                listing.list_sessions,
                 limit=params.limit,
                 after=None if after is UNSET else _read_place(after),
                 archived=params.archived,
+                selection=authorization.selection(identity),
+                shows=lambda session_id, owner: authorization.authorize(
+                    identity, "read", SessionRef(session_id, owner)
+                ),
             )
         )
-        shows = view_of(command.caller).shows
         return calls.ListResult(
-            items=[session for session in items if shows(session)],
-            next_after=UNSET if following is None else _write_place(following),
+            items=items, next_after=UNSET if following is None else _write_place(following)
         )
+
+
+def request_of(
+    services: Services,
+    command: Command,
+    asked_id: str | msgspec.UnsetType,
+    key: str | msgspec.UnsetType,
+    field: str,
+) -> Request:
+    """Return what makes a repeat of a call that makes a session recognisable; ``field`` has the asked id.
+
+    Raises:
+        Forbidden: the caller may not choose this id, or leave the choice to the server.
+
+    """
+    identity = command.caller.identity
+    check_create(services.authorization, identity, asked_id or None, field)
+    return Request(
+        asked_id=asked_id or None, key=key or None, content=request_hash(command), owner=identity.owner
+    )
 
 
 def request_hash(command: Command) -> str:
@@ -161,9 +193,9 @@ def find_made(connection: apsw.Connection, request: Request) -> calls.SessionRes
 
     """
     for session_id, status, key, content in store.find_created(
-        connection, session_id=request.asked_id, key=request.key
+        connection, session_id=request.asked_id, key=request.stored_key
     ):
-        if request.key is None or key != request.key:
+        if request.key is None or key != request.stored_key:
             raise AlreadyExists(session_id)
         if content != request.content or status == "deleted":
             raise IdempotencyConflict("key", request.key)
@@ -185,7 +217,13 @@ def insert_or_find(
     if find_made(connection, request) is not None:
         return None
     return store.create_session(
-        connection, session, ledger, status=status, key=request.key, content_hash=request.content
+        connection,
+        session,
+        ledger,
+        status=status,
+        owner=request.owner,
+        key=request.stored_key,
+        content_hash=request.content,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -26,7 +26,7 @@ from midstream.server.sessions.directory import (
     insert_or_find,
     new_ledger,
     new_session,
-    request_hash,
+    request_of,
 )
 from midstream.server.sessions.endings import ended
 from midstream.server.storage import messages, rows, store, summaries
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import apsw
 
     from midstream.protocol.model import Session
-    from midstream.server.sessions.commands import Command
+    from midstream.server.sessions.commands import Caller, Command
     from midstream.server.sessions.loop import SessionLoop
     from midstream.server.sessions.services import Services
     from midstream.server.sessions.state import LoadedState
@@ -59,9 +59,15 @@ _AT_ONCE = SNAPSHOTS
 class Forks:
     """Makes forks."""
 
-    def __init__(self, services: Services, loop_of: Callable[[str], SessionLoop]) -> None:
-        """Copy from the loops that ``loop_of`` finds."""
+    def __init__(
+        self,
+        services: Services,
+        loop_of: Callable[[str], SessionLoop],
+        check_source: Callable[[Caller, str], Awaitable[None]],
+    ) -> None:
+        """Copy from the loops that ``loop_of`` finds, where ``check_source`` does not raise."""
         self._services = services
+        self._check_source = check_source
         self._loop_of = loop_of
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._stopping = False
@@ -74,6 +80,7 @@ class Forks:
         """Copy a session up to and with a message, or all of it.
 
         Raises:
+            Forbidden: the caller may not choose the new id, or leave the choice to the server.
             NotFound: there is no such session or message.
             AlreadyExists: the new id is taken, or was.
             IdempotencyConflict: the key was used with other content.
@@ -81,14 +88,14 @@ class Forks:
 
         """
         params = cast("calls.ForkParams", command.params)
-        request = Request(
-            asked_id=params.new_session_id or None, key=params.key or None, content=request_hash(command)
-        )
+        request = request_of(self._services, command, params.new_session_id, params.key, "new_session_id")
         # by the writer, so that a removal that it does not see is told after it
         made = await self._services.database.write(partial(find_made, request=request))
         if made is not None:  # also where the source is gone by now
+            self._services.owners.learn(made.session.session_id, request.owner)
             self._services.watch.note(made.session)
             return made
+        await self._check_source(command.caller, params.session_id)
         # a slot first: a loop that waited for a snapshot would hold up its session
         async with self._slots, contextlib.AsyncExitStack() as stack:
 
@@ -165,6 +172,7 @@ class Forks:
             partial(_show, session_no=session_no, session_id=session.session_id)
         )
         if shown is not None:
+            self._services.owners.learn(session.session_id, shown.owner)
             self._services.watch.note(shown.session)
 
     async def _copy_summaries(self, session_no: int, view: View, snapshot: Snapshot, source: Source) -> None:

@@ -32,6 +32,7 @@ async def load(loop: SessionLoop, services: Services) -> tuple[LoadedState | Non
     loaded = await services.database.read(partial(store.load_session, session_id=loop.session_id))
     if loaded is None:
         return None, None
+    services.owners.load(loop.session_id, loaded.owner)
     state = LoadedState(loop, services, loaded)
     if recovery.needs_recovery(state.projection):
         log.info("session_recovers", running_turn=loaded.session.running_turn_id is not UNSET)

@@ -110,6 +110,11 @@ class SessionLoop:
         return len(self._mailbox or ())
 
     @property
+    def owner(self) -> str | None:
+        """The subject that made the session, if it had a token; known once it is loaded."""
+        return self._services.owners.get(self.session_id)
+
+    @property
     def has_ended(self) -> bool:
         """Whether the loop takes nothing more: a new one may load the session."""
         return self._ended
@@ -180,7 +185,8 @@ class SessionLoop:
         """Load, serve until there is nothing to do, and unload. Returns when the loop has ended."""
         structlog.contextvars.bind_contextvars(session_id=self.session_id)
         try:
-            self._state, self._repair = await load(self, self._services)
+            with self._services.traced_load(self.session_id):
+                self._state, self._repair = await load(self, self._services)
             self._services.tally.loads["missing" if self._state is None else "loaded"] += 1
             if self._state is None:
                 self._end(NotFound("session", self.session_id))

@@ -20,6 +20,8 @@ class Item(NamedTuple):
 
     session: Session
     removed: bool
+    owner: str | None = None
+    """The subject that made it, if it had a token."""
 
 
 class News:
@@ -39,9 +41,9 @@ class News:
         self._joining = 0
         self._told_at = float("-inf")
 
-    def note(self, session: Session, *, removed: bool) -> bool:
+    def note(self, session: Session, owner: str | None = None, *, removed: bool) -> bool:
         """Take news; False where they are too many: then all are forgotten, and nobody's list is whole."""
-        return self._keep(Item(session, removed))
+        return self._keep(Item(session, removed, owner))
 
     def join(self) -> None:
         """Keep what is told from here on, for somebody whose list is about to be read."""

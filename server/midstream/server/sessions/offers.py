@@ -218,7 +218,7 @@ class RemoteAgents:
         return True
 
     def _wants(self, link: WorkerLink, run: RemoteRun) -> bool:
-        if link.is_behind:
+        if link.is_behind or not link.may_run(run.ref):
             return False
         if run.generation == 0:
             return True

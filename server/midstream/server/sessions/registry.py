@@ -12,6 +12,7 @@ import structlog
 from midstream.protocol.errors import InternalError, MidstreamError, NotFound, Unavailable
 from midstream.server.sessions.directory import Directory
 from midstream.server.sessions.forks import Forks
+from midstream.server.sessions.guard import Guard
 from midstream.server.sessions.loop import SessionLoop
 from midstream.server.storage import store
 from midstream.server.storage.errors import CommitFailed, OwnershipLost, StorageError
@@ -19,7 +20,8 @@ from midstream.server.storage.errors import CommitFailed, OwnershipLost, Storage
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from midstream.server.sessions.commands import Command, Subscriber, Watcher
+    from midstream.server.sessions.access import Action, SessionRef
+    from midstream.server.sessions.commands import Caller, Command, Subscriber, Watcher
     from midstream.server.sessions.services import Services
 
 log = structlog.get_logger("midstream.sessions")
@@ -57,7 +59,8 @@ class Registry:
         self._channels = 0
         self._stopping = False
         self._directory = Directory(services)
-        self._forks = Forks(services, self._loop_of)
+        self._guard = Guard(services, deliver=self._deliver, spawn=partial(self._spawn, name="guard"))
+        self._forks = Forks(services, self._loop_of, self._check_source)
 
     @property
     def loaded(self) -> int:
@@ -111,7 +114,30 @@ class Registry:
             Unavailable: the server stops.
 
         """
+        if self._services.is_open:
+            self._deliver(session_id, command)
+        else:
+            self._guard.post(session_id, command)
+
+    def allows(self, caller: Caller, action: Action, session_id: str) -> bool:
+        """Say whether a caller may do something with a session that is loaded."""
+        return self._services.is_open or self._guard.allows(caller, action, session_id)
+
+    def may_run(self, caller: Caller, session: SessionRef) -> bool:
+        """Say whether a caller may run the turns of a session."""
+        return self._services.authorization.authorize(caller.identity, "agent", session)
+
+    def sees_alike(self, one: Caller, other: Caller) -> bool:
+        """Say whether two callers may read the same sessions."""
+        group = self._services.authorization.group
+        return group(one.identity) == group(other.identity)
+
+    def _deliver(self, session_id: str, command: Command) -> None:
         self._loop_of(session_id).post(command)
+
+    async def _check_source(self, caller: Caller, session_id: str) -> None:
+        if not self._services.is_open:
+            await self._guard.check(caller, "read", session_id)
 
     def post_global(self, command: Command) -> None:
         """Carry out a call that is to no loaded session: create, list, watch, fork."""
@@ -160,6 +186,7 @@ class Registry:
         finally:
             if self._loops.get(loop.session_id) is loop:
                 del self._loops[loop.session_id]
+                self._services.owners.unload(loop.session_id)
         if isinstance(loop.failure, OwnershipLost):
             self._on_ownership_lost()
         elif loop.failure is not None:

@@ -15,13 +15,14 @@ from midstream.protocol.errors import MidstreamError, Overloaded, Refused, Unava
 from midstream.protocol.frames import Answered, InputsWaiting
 from midstream.protocol.model import InteractionPart, TurnFailure
 from midstream.server.sessions import turns
+from midstream.server.sessions.access import SessionRef
 from midstream.server.sessions.attachment import Attachment
 from midstream.server.sessions.outcomes import Outcome, Outcomes
 from midstream.server.sessions.writer import TurnWriter
 from midstream.server.storage.records import AttachmentRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from midstream.protocol.agent_calls import AttachParams
     from midstream.protocol.agents import Write
@@ -62,6 +63,7 @@ class RemoteRun:
         """Run a turn, from its beginning or from where an earlier process kept it."""
         self.turn_id = turn_id
         self.session_id = state.loop.session_id
+        self.ref = SessionRef(self.session_id, state.loop.owner)
         self.generation = kept.generation if kept else 0
         self.applied = kept.n if kept else 0
         """The last write that was taken."""
@@ -127,6 +129,10 @@ class RemoteRun:
 
     def ending(self) -> None:
         """Nothing: a worker learns by its attachment's end that its turn has ended."""
+
+    def watch(self, wrote: Callable[[Write], None]) -> None:
+        """Tell somebody of each write that was carried out."""
+        self._writer.wrote = wrote
 
     def over(self, code: DetachCode) -> None:
         """Let the worker go: the turn has ended, or this process does not run it any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
@@ -13,6 +14,8 @@ from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.server.clock import Clock
 from midstream.server.ids import Ids
 from midstream.server.inputs import InputPolicy
+from midstream.server.sessions.access import Authorization, Everybody
+from midstream.server.sessions.owners import Owners
 from midstream.server.sessions.pace import Pace
 from midstream.server.sessions.shelf import Shelf
 from midstream.server.sessions.watch import Watch
@@ -22,7 +25,10 @@ from midstream.server.storage.errors import StorageError
 from midstream.server.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.agents import Write
     from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import Message, Turn
     from midstream.server.sessions.commands import WorkerLink
@@ -62,6 +68,10 @@ class Run(Protocol):
 
     def over(self, code: DetachCode) -> None:
         """Stop: the turn has ended (``ended``), or this process does not run it any more (``reload``)."""
+        ...
+
+    def watch(self, wrote: Callable[[Write], None]) -> None:
+        """Tell somebody of each write of the agent that was carried out."""
         ...
 
     async def attach(self, link: WorkerLink, params: AttachParams) -> AttachResult:
@@ -118,8 +128,14 @@ class Services:
         agents: Agents,
         settings: Settings,
         tally: Tally | None = None,
+        authorization: Authorization | None = None,
     ) -> None:
-        """Hold them."""
+        """Hold them. Without an authorization everybody may do everything."""
+        self.is_open = authorization is None
+        """Whether there are no rights to weigh."""
+        self.authorization = authorization or Everybody()
+        self.owners = Owners()
+        """Whose sessions are."""
         self.tally = tally or Tally()
         """Where sessions count."""
         self.database = database
@@ -133,7 +149,7 @@ class Services:
             fan_out=self.tally.fan_out,
         )
         """How long streamed text waits to be joined."""
-        self.watch = Watch(clock, tick_seconds=settings.watch_seconds)
+        self.watch = Watch(clock, self.authorization, self.owners, tick_seconds=settings.watch_seconds)
         """Who is told what becomes of sessions."""
         self.shelf = Shelf()
         """What several readers are given alike."""
@@ -144,6 +160,11 @@ class Services:
         task = asyncio.create_task(self._purge(session_no), name=f"purge {session_no}")
         self._purges.add(task)
         task.add_done_callback(self._purges.discard)
+
+    def traced_load(self, session_id: str) -> AbstractContextManager[object]:
+        """Return what a load is to run in."""
+        tracing = self.tally.tracing
+        return nullcontext() if tracing is None else tracing.load(session_id)
 
     async def close(self) -> None:
         """End what runs in the background; what is left is purged after the next start."""

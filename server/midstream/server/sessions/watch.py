@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from midstream.server.sessions.access import view_of
+from midstream.server.sessions.access import SessionRef
 from midstream.server.sessions.bulletin import bulletins
 from midstream.server.sessions.news import News
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from midstream.protocol.model import Session
     from midstream.server.clock import Clock
-    from midstream.server.sessions.access import View
+    from midstream.server.sessions.access import Authorization
     from midstream.server.sessions.bulletin import Bulletin
-    from midstream.server.sessions.commands import Watcher
+    from midstream.server.sessions.commands import Caller, Watcher
+    from midstream.server.sessions.news import Item
+    from midstream.server.sessions.owners import Owners
 
 
 class Watch:
@@ -23,9 +27,13 @@ class Watch:
     Where nobody watches, a change costs one look. All methods are for the event loop's thread.
     """
 
-    def __init__(self, clock: Clock, *, tick_seconds: float) -> None:
-        """Begin with nobody."""
+    def __init__(
+        self, clock: Clock, authorization: Authorization, owners: Owners, *, tick_seconds: float
+    ) -> None:
+        """Begin with nobody. Each is told of the sessions that it may read."""
         self._clock = clock
+        self._authorization = authorization
+        self._owners = owners
         self._news = News(tick_seconds=tick_seconds)
         self._joining: set[Watcher] = set()
         self._watchers: dict[Watcher, None] = {}
@@ -64,9 +72,10 @@ class Watch:
     # What is told
 
     def note(self, session: Session, *, removed: bool = False) -> None:
-        """Take a session as it is on disk now, or as it was before it was removed."""
+        """Take a session as it is on disk now, or as it was before it was removed. Its owner is known."""
         if self.watchers:
-            if not self._news.note(session, removed=removed):
+            owner = self._owners.get(session.session_id)
+            if not self._news.note(session, owner, removed=removed):
                 self.cut()
             self._plan()
 
@@ -76,12 +85,12 @@ class Watch:
             self._timer.cancel()
             self._timer = None
         items = self._news.take(self._clock.now())
-        told: dict[View, list[Bulletin]] = {}
+        told: dict[Hashable, list[Bulletin]] = {}
         for watcher in list(self._watchers):
-            view = view_of(watcher.caller)
-            if view not in told:
-                told[view] = bulletins(item for item in items if view.shows(item.session))
-            if told[view] and not watcher.tell(told[view]):
+            group = self._authorization.group(watcher.caller.identity)
+            if group not in told:
+                told[group] = bulletins(item for item in items if self._shows(watcher.caller, item))
+            if told[group] and not watcher.tell(told[group]):
                 self.leave(watcher)
 
     def cut(self) -> None:
@@ -90,6 +99,10 @@ class Watch:
             watcher.cut()
             self.leave(watcher)
         self._news.forget()
+
+    def _shows(self, caller: Caller, item: Item) -> bool:
+        ref = SessionRef(item.session.session_id, item.owner)
+        return self._authorization.authorize(caller.identity, "read", ref)
 
     def _plan(self) -> None:
         due = self._news.due()

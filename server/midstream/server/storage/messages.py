@@ -1,4 +1,4 @@
-"""Reading messages, turns and lists of sessions. Each function is one job of the database."""
+"""Reading messages and turns. Each function is one job of the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Raw
 
-from midstream.protocol.model import InteractionPart, Message, Session, Turn
+from midstream.protocol.model import InteractionPart, Message, Turn
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -221,39 +221,8 @@ def running_turns(connection: apsw.Connection, session_no: int) -> list[Turn]:
     return [rows.read_turn(row[0]) for row in found]
 
 
-def list_sessions(
-    connection: apsw.Connection, *, limit: int, after: tuple[int, str] | None, archived: bool
-) -> tuple[list[Session], tuple[int, str] | None]:
-    """Return sessions in the order of a list (SPEC 4.8), and where the next page begins.
-
-    With ``archived`` the archived ones, and only those; without, the others.
-    """
-    time, session_id = after or (2**62, "")
-    found = connection.execute(
-        f"SELECT {rows.SESSION_COLUMNS}, session_no FROM sessions WHERE status = 'live'"
-        " AND (archived_at IS NOT NULL) = ?1 AND updated_at <= ?2 AND (updated_at < ?2 OR session_id > ?3)"
-        " ORDER BY updated_at DESC, session_id LIMIT ?4",
-        (int(archived), time, session_id, limit + 1),
-    )
-    width = rows.SESSION_WIDTH
-    listed = [rows.read_session(row[:width], _queue(connection, row[width])) for row in found]
-    following = None
-    if len(listed) > limit:
-        last = listed[limit - 1]
-        following = (last.updated_at, last.session_id)
-    return listed[:limit], following
-
-
 def _of(view: View) -> tuple[int, int, bool]:
     return view.session_no, view.first, view.include_internal
-
-
-def _queue(connection: apsw.Connection, session_no: int) -> list[str]:
-    found = connection.execute(
-        "SELECT message_id FROM inputs WHERE session_no = ? AND state = 'queued' ORDER BY accepted",
-        (session_no,),
-    )
-    return [row[0] for row in found]
 
 
 def size_of(message: Message) -> int:

@@ -130,6 +130,18 @@ class SessionWrite(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool = False
 
 
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions a list may show: all, or those of an owner, and those of these ids and beginnings."""
+
+    everything: bool = False
+    owner: str | None = None
+    ids: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+EVERYTHING = Selection(everything=True)
+
+
 class LoadedSession(msgspec.Struct, frozen=True, kw_only=True):
     """What a loop starts from: the session, and what of it may still change."""
 
@@ -141,3 +153,5 @@ class LoadedSession(msgspec.Struct, frozen=True, kw_only=True):
     queue: list[InputRow]
     attachment: AttachmentRow | None = None
     """That of the running turn, if a worker ever attached to it."""
+    owner: str | None = None
+    """The subject that made it, if it had a token."""

@@ -177,7 +177,24 @@ CREATE INDEX turns_ended ON turns (session_no, revision) WHERE NOT is_running;
 CREATE INDEX turns_running ON turns (session_no) WHERE is_running;
 """
 
-STEPS = (_TABLES, _APPROVAL_MODE, _ATTACHMENTS, _TIME_CEILING, _SUMMARIES, _LIST_ORDER, _FEWER_ENTRIES)
+_OWNERS = """
+-- The subject that made the session; NULL where nobody did who had a token, or it was imported.
+ALTER TABLE sessions ADD COLUMN owner TEXT;
+-- The list of one of many subjects, without looking at the sessions of the others.
+CREATE INDEX sessions_by_owner ON sessions (owner, updated_at DESC, session_id)
+WHERE status = 'live' AND owner IS NOT NULL;
+"""
+
+STEPS = (
+    _TABLES,
+    _APPROVAL_MODE,
+    _ATTACHMENTS,
+    _TIME_CEILING,
+    _SUMMARIES,
+    _LIST_ORDER,
+    _FEWER_ENTRIES,
+    _OWNERS,
+)
 """Each makes the schema of its number (1, 2, ...) out of the one before. What was released never changes."""
 SCHEMA_VERSION = len(STEPS)
 

@@ -39,15 +39,16 @@ def create_session(
     ledger: LedgerRow,
     *,
     status: str = "live",
+    owner: str | None = None,
     key: str | None = None,
     content_hash: str | None = None,
 ) -> int:
     """Insert a session and return its number. The caller has checked that id and key are free."""
-    values = (*rows.session_values(session), *rows.ledger_values(ledger), status, key, content_hash)
+    values = (*rows.session_values(session), *rows.ledger_values(ledger), status, owner, key, content_hash)
     marks = ", ".join("?" * len(values))
     connection.execute(
         f"INSERT INTO sessions ({rows.SESSION_COLUMNS}, {rows.LEDGER_COLUMNS},"
-        f" status, create_key, create_hash) VALUES ({marks})",
+        f" status, owner, create_key, create_hash) VALUES ({marks})",
         values,
     )
     return connection.last_insert_rowid()
@@ -72,13 +73,13 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
     """Return what a loop starts from, or None where there is no such session to be seen."""
     row = _one(
         connection,
-        f"SELECT {rows.SESSION_COLUMNS}, session_no, {rows.LEDGER_COLUMNS} FROM sessions"
+        f"SELECT {rows.SESSION_COLUMNS}, session_no, owner, {rows.LEDGER_COLUMNS} FROM sessions"
         " WHERE session_id = ? AND status = 'live'",
         (session_id,),
     )
     if row is None:
         return None
-    session_no = row[rows.SESSION_WIDTH]
+    session_no, owner = row[rows.SESSION_WIDTH], row[rows.SESSION_WIDTH + 1]
     queue = queued_inputs(connection, session_no)
     session = rows.read_session(row[: rows.SESSION_WIDTH], [item.message_id for item in queue])
     turn = None
@@ -92,12 +93,21 @@ def load_session(connection: apsw.Connection, session_id: str) -> LoadedSession 
     return LoadedSession(
         session_no=session_no,
         session=session,
-        ledger=rows.read_ledger(row[rows.SESSION_WIDTH + 1 :]),
+        owner=owner,
+        ledger=rows.read_ledger(row[rows.SESSION_WIDTH + 2 :]),
         turn=turn,
         open_messages=open_messages(connection, View(session_no=session_no, session_id=session_id)),
         queue=queue,
         attachment=None if turn is None else _attachment(connection, session_no, turn.turn_id),
     )
+
+
+def find_owner(connection: apsw.Connection, session_id: str) -> tuple[str | None] | None:
+    """Return the owner of a session that can be seen, if it has one; None where there is no such session."""
+    row = _one(
+        connection, "SELECT owner FROM sessions WHERE session_id = ? AND status = 'live'", (session_id,)
+    )
+    return None if row is None else (row[0],)
 
 
 def _attachment(connection: apsw.Connection, session_no: int, turn_id: str) -> AttachmentRow | None:

@@ -37,10 +37,12 @@ async def test_a_backup_of_a_server_that_writes_is_whole_and_disturbs_nobody(tmp
     async with outage(tmp_path / "chat.db") as case:
         for number in range(3):
             before = list(case.accepted)
-            writing = asyncio.create_task(_write(case.prompt))
+            copied_all = asyncio.Event()
+            writing = asyncio.create_task(_write(case.prompt, copied_all))
             async with started("backup", "chat.db", f"{number}.db", folder=tmp_path) as backup:
                 ended = await backup.ended()
-            writing.cancel()
+            copied_all.set()
+            await writing
             assert ended.code == 0, ended
             assert "sound" in ended.out
             async with started("check", f"{number}.db", folder=tmp_path) as check:
@@ -56,8 +58,8 @@ async def test_a_backup_of_a_server_that_writes_is_whole_and_disturbs_nobody(tmp
             assert (await check.ended()).code == 0
 
 
-async def _write(prompt: Callable[[], Awaitable[None]]) -> None:
-    while True:
+async def _write(prompt: Callable[[], Awaitable[None]], ended: asyncio.Event) -> None:
+    while not ended.is_set():
         await prompt()
 
 
@@ -101,7 +103,7 @@ async def test_a_copy_is_never_put_upon_another_file_nor_left_in_part(tmp_path: 
     """A name that is taken, a folder that is not there: one line, and nothing new."""
     async with outage(tmp_path / "chat.db"):
         (tmp_path / "there.db").write_text("mine")
-        for name, said in (("there.db", "already"), ("nowhere/a.db", "folder must exist")):
+        for name, said in (("there.db", "already"), ("nowhere/a.db", "no folder")):
             async with started("backup", "chat.db", name, folder=tmp_path) as backup:
                 ended = await backup.ended()
             assert ended.code == 1

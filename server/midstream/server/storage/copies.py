@@ -33,6 +33,8 @@ def copy(source: apsw.Connection, destination: Path, *, check: bool) -> int:
     partial = destination.with_name(destination.name + PARTIAL)
     if destination.exists():
         raise CopyFailed(destination, "there is such a file already. Give another name, or move it away")
+    if not destination.parent.is_dir():
+        raise CopyFailed(destination, f"there is no folder {destination.parent}. Make it first")
     try:
         _forget(partial)
         _fill(source, partial)

@@ -50,7 +50,8 @@ class Writer:
             connection = place.connect(create=True)
             generation = claim(connection, migrate)
             begin_wal(connection, place)
-            refresh_statistics(connection)
+            with suppress(apsw.CorruptError):  # what is sound is served; of the rest its readers are told
+                refresh_statistics(connection)
         except BaseException as error:
             if connection is not None:
                 connection.close(force=True)

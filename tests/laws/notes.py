@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import structs
 
 from midstream.protocol.model import TextPart
+from midstream.server.sessions.ticks import GrowingPart
 from midstream.server.sessions.writer import TurnWriter
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Note:
         self._state = state
         self._turn_id = turn_id
         self._place = place
+        self._part = GrowingPart(place)
 
     @classmethod
     async def begin(cls, turn: Turn) -> Note:
@@ -46,7 +48,7 @@ class Note:
 
     async def append(self, text: str) -> None:
         """Append to the text."""
-        self._state.append(self._turn_id, self._place, text)
+        self._state.append(self._turn_id, self._part, text)
 
     async def done(self) -> None:
         """End the text, and the message."""

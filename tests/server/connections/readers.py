@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from midstream.protocol.calls import Cursor
 from midstream.protocol.chunks import ChunkAssembler
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.frames import (
@@ -78,15 +77,13 @@ def read(outbox: Outbox, max_bytes: int = 10**9) -> list[ServerFrame]:
 def delta(version: int, text: str = "text", *, visible: SessionFrame | None = None) -> Broadcast:
     """Return the broadcast of one delta."""
     frame = Delta(CHANNEL, version, 10, 1, 1, text)
-    return Broadcast(
-        Cursor(epoch=EPOCH, version=version, durable=0), [frame], None if visible is None else [visible]
-    )
+    return Broadcast((EPOCH, version, 0), [frame], None if visible is None else [visible])
 
 
 def commit(version: int) -> Broadcast:
     """Return the broadcast of one durable change."""
     frame = Change(CHANNEL, version, True, ChangeContent())  # noqa: FBT003 - the frame's order
-    return Broadcast(Cursor(epoch=EPOCH, version=version, durable=version), [frame])
+    return Broadcast((EPOCH, version, version), [frame])
 
 
 def sync(version: int, *, since: int = 0, epoch: str = EPOCH) -> SyncPayload:

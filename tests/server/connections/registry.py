@@ -2,7 +2,7 @@
 
 import asyncio
 
-from midstream.protocol.calls import Cursor, EmptyResult, ListResult, SubscribeResult
+from midstream.protocol.calls import EmptyResult, ListResult, SubscribeResult
 from midstream.protocol.frames import Delta
 from midstream.server.connections.subscription import Subscription
 from midstream.server.sessions.audience import Audience
@@ -87,7 +87,7 @@ class Notes:
         """Publish deltas, as one run, to all subscribers of a session."""
         frames = [Delta(CHANNEL, self.version + n, 0, 1, 1, text) for n, text in enumerate(texts, 1)]
         self.version += len(texts)
-        broadcast = Broadcast(Cursor(epoch=EPOCH, version=self.version, durable=0), frames)
+        broadcast = Broadcast((EPOCH, self.version, 0), frames)
         for (audience_of, _), audience in self.audiences.items():
             if audience_of == session_id:
                 audience.publish(broadcast)

@@ -13,9 +13,9 @@ from msgspec import UNSET, structs
 from midstream.protocol.limits import DEFAULT_LIMITS, Limits
 from midstream.protocol.model import Message, Part, Session, TextPart, Turn
 from midstream.server.sessions.draft import Draft
-from midstream.server.sessions.projection import FinishedDraft, Projection
+from midstream.server.sessions.projection import FinishedDraft, Place, Projection
 from midstream.server.sessions.stream import Stream
-from midstream.server.sessions.ticks import size_of
+from midstream.server.sessions.ticks import GrowingPart, size_of
 from midstream.server.sessions.versions import Versions
 from midstream.server.sessions.writes import session_write
 from midstream.server.storage.records import (
@@ -195,10 +195,17 @@ class PureSession:
         self.stream.publish_live(finished)
         return finished
 
+    def growing(self, sequence: int, part_sequence: int) -> GrowingPart:
+        """A part that takes text."""
+        part_id = self.projection.open[sequence].live.part_id(part_sequence)
+        part = GrowingPart(Place(sequence, part_sequence, part_id))
+        assert self.projection.accepts(part)
+        return part
+
     def say(self, sequence: int, part_sequence: int, text: str) -> None:
         """Publish a delta."""
         self.now = self.versions.stamp(self.now + 1)
-        self.stream.publish_delta(sequence, part_sequence, text, size_of(text), self.now)
+        self.stream.publish_delta(self.growing(sequence, part_sequence), text, size_of(text), self.now)
         self.stream.send()
 
     def message(self, sequence: int) -> Message:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from msgspec import UNSET, structs
 
 from midstream.protocol.calls import Cursor
 from midstream.protocol.frames import Sync, SyncPayload
+from midstream.protocol.live import LiveMessage
 from midstream.protocol.merge import Replica, SavedReplica
 from midstream.protocol.model import Message, TextPart, ToolPart
 from midstream.protocol.outcomes import Applied
 from midstream.server.sessions.history import History
 from midstream.server.sessions.ticks import size_of
 from tests.server.sessions.pure_session import PureSession, streaming_text, with_open_message
-from tests.server.sessions.pure_turns import answer, prompt
+from tests.server.sessions.pure_turns import answer, end, prompt
 from tests.server.sessions.recorder import Recorder, over_the_wire
 from tests.server.sessions.scribe import Deed, Scribe, lives
 
@@ -184,20 +184,36 @@ def test_only_cursors_that_the_history_can_serve_are_served() -> None:
     assert again.stream.replay(old, include_internal=True) is None
 
 
-def record(history: History, version: int, text: str) -> None:
-    """Add a delta to a history."""
-    head = Message(
-        message_id="m", session_id="s", sequence=1, revision=version, role="agent", visibility="visible",
-        created_at=0, updated_at=0, state="streaming", parts=[],
-    )  # fmt: skip
-    history.add_delta(head, 1, 1, text, size_of(text))
+def live() -> LiveMessage:
+    """A message with one text."""
+    return LiveMessage(
+        Message(
+            message_id="m",
+            session_id="s",
+            sequence=1,
+            revision=0,
+            role="agent",
+            visibility="visible",
+            created_at=0,
+            updated_at=0,
+            state="streaming",
+            parts=[streaming_text()],
+        )
+    )
+
+
+def record(history: History, message: LiveMessage, version: int, text: str) -> None:
+    """Add a delta to a message, and to a history."""
+    message.append(1, text, revision=version, updated_at=0)
+    history.add_delta(message, 1, text, size_of(text))
 
 
 def test_the_history_is_bounded_and_says_what_it_has_forgotten() -> None:
     """The oldest goes first; the floor rises to it, so a reader below it is not served wrongly."""
     history = History(floor=10, max_bytes=10_000)
+    message = live()
     for version in range(11, 111):
-        record(history, version, "é" * 50)
+        record(history, message, version, "é" * 50)
     assert history.floor > 10
     assert not history.covers(history.floor - 1)
     assert history.covers(history.floor)
@@ -211,8 +227,9 @@ def test_the_history_is_bounded_and_says_what_it_has_forgotten() -> None:
 def test_a_long_text_is_forgotten_bit_by_bit() -> None:
     """A reader that missed a little of it is served from the history, however long it has become."""
     history = History(floor=0, max_bytes=100_000)
+    message = live()
     for version in range(1, 5_001):
-        record(history, version, "x" * 100)
+        record(history, message, version, "x" * 100)
         held = version - history.floor
         assert held == version or held * 100 >= 40_000
 
@@ -220,30 +237,54 @@ def test_a_long_text_is_forgotten_bit_by_bit() -> None:
 def test_a_change_larger_than_the_history_is_forgotten_at_once() -> None:
     """And everything before it."""
     history = History(floor=0, max_bytes=1_000)
-    record(history, 1, "x")
-    record(history, 2, "x" * 2_000)
+    message = live()
+    record(history, message, 1, "x")
+    record(history, message, 2, "x" * 2_000)
     assert history.floor == 2
-    record(history, 3, "x")
+    record(history, message, 3, "x")
     assert history.floor == 2
     assert history.covers(2)
 
 
-@pytest.mark.parametrize("what", ["metadata", "parts"])
-def test_changes_are_bounded_by_what_they_hold(what: str) -> None:
-    """Whatever it is: a session's metadata as well as the parts of messages."""
+def test_changes_are_bounded_by_what_they_hold() -> None:
+    """By the bytes of their parts."""
     session = PureSession(history_bytes=200_000)
     prompt(session, "m")
     start = session.versions.published
     for _ in range(30):
-        if what == "parts":
-            answer(session, TextPart(text="x" * 20_000, state="done"))
-        else:
-            draft = session.draft()
-            draft.session = structs.replace(draft.session, metadata={str(draft.now): "x" * 20_000})
-            session.commit(draft)
+        answer(session, TextPart(text="x" * 20_000, state="done"))
     floor = session.stream.history.floor
     assert start < floor < session.versions.published
     assert session.versions.published - floor <= 10
+
+
+def test_of_a_session_that_changes_often_only_the_last_state_is_held() -> None:
+    """Who missed all of them is told it, and it takes the room of one."""
+    session = PureSession(history_bytes=200_000)
+    prompt(session, "m")
+    start = session.versions.published
+    for _ in range(30):
+        draft = session.draft()
+        draft.session = structs.replace(draft.session, metadata={str(draft.now): "x" * 20_000})
+        session.commit(draft)
+    assert session.stream.history.covers(start)
+    assert replay(session, start).session == session.projection.session
+    assert replay(session, session.versions.published).session is UNSET
+
+
+def test_turns_that_are_forgotten_are_held_no_longer() -> None:
+    """Who is told of the others is told each once, in the order in which they changed last."""
+    session = PureSession(history_bytes=20_000)
+    for number in range(40):
+        prompt(session, f"m{number}")
+        answer(session, TextPart(text="x" * 200, state="done"))
+        end(session)
+    floor = session.stream.history.floor
+    assert floor > 1
+    turns = replay(session, floor).turns
+    assert [turn.revision for turn in turns] == sorted({turn.revision for turn in turns})
+    assert len({turn.turn_id for turn in turns}) == len(turns) < 40
+    assert all(turn.revision > floor for turn in turns)
 
 
 def entry_of(payload: SyncPayload) -> MessageEntry:

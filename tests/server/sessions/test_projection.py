@@ -22,7 +22,10 @@ def test_a_delta_grows_its_part() -> None:
     opened = session.projection.open[message]
     before = list(opened.part_revisions)
     now = opened.head.created_at + 1_234
-    assert session.projection.append(message, 1, "é", 2, version=99, now=now) is opened
+    part = session.growing(message, 1)
+    before_it = opened.head.updated_at
+    assert session.projection.append(part, "é", 2, version=99, now=now) == (before_it, opened.live)
+    assert part.size == opened.sizes[0]
     assert (opened.head.revision, opened.head.updated_at) == (99, now)
     assert opened.part_revisions == [99, before[1]]
     assert opened.dirty == {1}

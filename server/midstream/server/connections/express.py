@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from midstream.server.sessions.audience import Audience, Reader
 
 if TYPE_CHECKING:
-    from midstream.protocol.calls import Cursor
-    from midstream.server.sessions.broadcast import Broadcast
+    from midstream.protocol.codec import Codec
+    from midstream.server.sessions.broadcast import Broadcast, Standing
     from midstream.server.tally import Tally
 
 write: Callable[[int, bytes], int] = os.write
@@ -28,27 +28,52 @@ class Rider(Reader, Protocol):
         """Learn in which audience it is."""
         ...
 
-    def message_of(self, broadcast: Broadcast) -> bytes:
-        """Return what all of its kind are sent; empty where each connection numbers its own chunks."""
+    def slow_down(self, standing: Standing | None = None, rest: bytes = b"") -> None:
+        """Be clear no more, standing there; ``rest`` of what was written is left."""
         ...
 
-    def slow_down(self, cursor: Cursor | None = None, rest: bytes = b"") -> None:
-        """Be clear no more, standing at ``cursor``; ``rest`` of what was written is left."""
-        ...
+
+class Form:
+    """How subscriptions of one kind are sent broadcasts."""
+
+    __slots__ = ("_chunk_bytes", "_codec", "_include_internal", "_seal")
+
+    def __init__(
+        self, codec: Codec, seal: Callable[[bytes], bytes], chunk_bytes: int, *, include_internal: bool
+    ) -> None:
+        """Encode with a codec and seal each frame, where none is longer than a chunk."""
+        self._codec = codec
+        self._seal = seal
+        self._chunk_bytes = chunk_bytes
+        self._include_internal = include_internal
+
+    def message(self, broadcast: Broadcast) -> bytes:
+        """Return what all are sent; empty where it goes as chunks, which each connection numbers."""
+        payloads = broadcast.payloads(self._codec, include_internal=self._include_internal)
+        most, seal = self._chunk_bytes, self._seal
+        # as plain bytes: what is sealed once for all is compressed from its first byte on
+        if len(payloads) == 1:
+            return seal(bytes(payloads[0])) if len(payloads[0]) <= most else b""
+        if any(len(payload) > most for payload in payloads):
+            return b""
+        return b"".join([seal(bytes(payload)) for payload in payloads])
 
 
 class Express(Audience):
     """An audience of subscriptions that knows the descriptors of those who are clear.
 
-    ``cursor`` is where all who are clear stand.
+    ``standing`` is where all who are clear stand.
     """
 
-    def __init__(self, kind: str, tally: Tally) -> None:
-        """Serve subscriptions of a kind; what reaches them at once is counted."""
+    __slots__ = ("_clear", "_form", "_kind", "_tally", "standing")
+
+    def __init__(self, kind: str, form: Form, tally: Tally) -> None:
+        """Serve subscriptions of a kind in their form; what reaches them at once is counted."""
         super().__init__()
         self._tally = tally
-        self.cursor: Cursor | None = None
+        self.standing: Standing | None = None
         self._kind = kind
+        self._form = form
         self._clear: dict[int, Rider] = {}
 
     def add(self, reader: Reader) -> None:
@@ -61,11 +86,11 @@ class Express(Audience):
         cast("Rider", reader).slow_down()
         super().discard(reader)
 
-    def expedite(self, descriptor: int, subscription: Rider, cursor: Cursor) -> None:
-        """Note that a subscription is clear, and stands at ``cursor``, which is the session's."""
+    def expedite(self, descriptor: int, subscription: Rider, standing: Standing) -> None:
+        """Note that a subscription is clear, and stands where the session does."""
         self.members.pop(subscription, None)
         self._clear[descriptor] = subscription
-        self.cursor = cursor
+        self.standing = standing
 
     def halt(self, descriptor: int) -> None:
         """Note that a subscription is not clear any more."""
@@ -73,23 +98,22 @@ class Express(Audience):
 
     def publish(self, broadcast: Broadcast) -> None:
         """Write to all who are clear, and hand the broadcast to all others."""
-        others = tuple(self.members)
+        others = tuple(self.members) if self.members else ()
         if self._clear:
             self._publish_to_clear(broadcast)
         for reader in others:
             reader.publish(broadcast)
 
     def _publish_to_clear(self, broadcast: Broadcast) -> None:
-        someone = next(iter(self._clear.values()))
-        message = broadcast.message(self._kind, someone.message_of)
+        message = broadcast.message(self._kind, self._form.message)
         # as chunks it goes to nobody at once: each connection numbers its own
         stuck = self._write(message) if message else [(descriptor, 0) for descriptor in self._clear]
-        stood, self.cursor = self.cursor, broadcast.cursor
+        stood, self.standing = self.standing, broadcast.standing
         self._tally.deliveries += len(self._clear)
         for descriptor, taken in stuck:
             subscription = self._clear[descriptor]
             if taken:
-                subscription.slow_down(broadcast.cursor, message[taken:])
+                subscription.slow_down(broadcast.standing, message[taken:])
             else:
                 self._tally.deliveries -= 1
                 subscription.slow_down(stood)

@@ -10,16 +10,17 @@ import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from midstream.protocol.calls import Cursor
 from midstream.protocol.frames import Closed, Mark, Signal
 from midstream.server.connections.answers import sync_frame
-from midstream.server.connections.express import Express
+from midstream.server.connections.express import Express, Form
+from midstream.server.sessions.broadcast import cursor_of
 
 if TYPE_CHECKING:
+    from midstream.protocol.calls import Cursor
     from midstream.protocol.frames import SyncPayload
     from midstream.protocol.values import Value
     from midstream.server.connections.outbox import Outbox
-    from midstream.server.sessions.broadcast import Broadcast
+    from midstream.server.sessions.broadcast import Broadcast, Standing
 
 
 class State(Enum):
@@ -65,7 +66,7 @@ class Subscription:
     """
 
     __slots__ = (
-        "_channel", "_cursor", "_descriptor", "_express", "_marked", "_outbox", "_owner",
+        "_channel", "_descriptor", "_express", "_marked", "_outbox", "_owner", "_standing",
         "answers_due", "include_internal", "kind", "lacks", "limit", "pace_ms", "session_id", "state",
     )  # fmt: skip
 
@@ -92,7 +93,7 @@ class Subscription:
         self._outbox = outbox
         self._owner = owner
         self._channel = 0
-        self._cursor: Cursor | None = None
+        self._standing: Standing | None = None
         self._marked: Cursor | None = None
         self.kind = sys.intern(f"{outbox.kind} {include_internal}")
         """Those of one kind are sent the same bytes."""
@@ -102,7 +103,9 @@ class Subscription:
     @property
     def cursor(self) -> Cursor | None:
         """What last entered the outbox, or passed it; None before the first sync."""
-        return self._cursor if self._express is None or self._descriptor < 0 else self._express.cursor
+        express = self._express
+        standing = self._standing if express is None or self._descriptor < 0 else express.standing
+        return None if standing is None else cursor_of(standing)
 
     @property
     def behind(self) -> bool:
@@ -118,7 +121,7 @@ class Subscription:
 
     def audience(self) -> Express:
         """Return an audience for subscriptions of this kind."""
-        return Express(self.kind, self._outbox.tally)
+        return Express(self.kind, self._form(), self._outbox.tally)
 
     def join(self, express: Express) -> None:
         """Learn in which audience it is."""
@@ -129,15 +132,16 @@ class Subscription:
 
         Whoever is told of something that waits calls :meth:`slow_down`.
         """
-        if self._express is not None and self._descriptor < 0 and self.state is State.LIVE and self._cursor:
-            self._express.expedite(descriptor, self, self._cursor)
+        standing = self._standing
+        if self._express is not None and self._descriptor < 0 and self.state is State.LIVE and standing:
+            self._express.expedite(descriptor, self, standing)
             self._descriptor = descriptor
             self._outbox.express = self
 
-    def slow_down(self, cursor: Cursor | None = None, rest: bytes = b"") -> None:
+    def slow_down(self, standing: Standing | None = None, rest: bytes = b"") -> None:
         """Take broadcasts into the outbox again; ``rest`` of the last one was not written."""
         if self._express is not None and self._descriptor >= 0:
-            self._cursor = cursor or self._express.cursor
+            self._standing = standing or self._express.standing
             self._express.halt(self._descriptor)
             self._descriptor = -1
             self._outbox.express = None
@@ -149,7 +153,7 @@ class Subscription:
         if self.state is not State.LIVE:
             self.lacks = self.state is State.PACED
         elif self._enter(broadcast):
-            self._cursor = broadcast.cursor
+            self._standing = broadcast.standing
             self._outbox.tally.deliveries += 1
         else:
             self.state = State.BEHIND
@@ -181,7 +185,7 @@ class Subscription:
     def mark(self) -> None:
         """Say where the stream stands, if it moved since the last mark and there is room (SPEC 3)."""
         cursor = self.cursor
-        if cursor is not None and cursor is not self._marked and self.state in (State.LIVE, State.PACED):
+        if cursor is not None and cursor != self._marked and self.state in (State.LIVE, State.PACED):
             payload = self._outbox.codec.encode(Mark(self._channel, cursor.version))
             if self._outbox.admits(len(payload)):
                 self._outbox.put(self.session_id, payload)
@@ -204,13 +208,13 @@ class Subscription:
         self.state = State.CLOSED
 
     def _stand_at(self, sync: SyncPayload) -> None:
-        self._cursor = Cursor(epoch=sync.epoch, version=sync.version, durable=sync.committed())
+        self._standing = sync.epoch, sync.version, sync.committed()
         self.lacks = False
 
     def _enter(self, broadcast: Broadcast) -> bool:
         """Put a broadcast into the outbox, if there is room for all of it."""
         outbox = self._outbox
-        message = broadcast.message(self.kind, self.message_of)
+        message = broadcast.message(self.kind, self._message_of)
         if message:
             if outbox.admits(len(message)):
                 outbox.put_sealed(self.session_id, message)
@@ -223,11 +227,10 @@ class Subscription:
             outbox.put(self.session_id, payload)
         return True
 
-    def message_of(self, broadcast: Broadcast) -> bytes:
-        """Return what this kind is sent; empty where it goes as chunks, which each connection numbers."""
+    def _message_of(self, broadcast: Broadcast) -> bytes:
+        return self._form().message(broadcast)
+
+    def _form(self) -> Form:
         outbox = self._outbox
-        payloads = broadcast.payloads(outbox.codec, include_internal=self.include_internal)
-        if any(len(payload) > outbox.chunk_bytes for payload in payloads):
-            return b""
-        # as plain bytes: what is sealed once for all is compressed from its first byte on
-        return b"".join(outbox.seal(bytes(payload)) for payload in payloads)
+        internal = self.include_internal
+        return Form(outbox.codec, outbox.seal, outbox.chunk_bytes, include_internal=internal)

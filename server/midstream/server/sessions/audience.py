@@ -19,6 +19,8 @@ class Reader(Protocol):
 class Audience:
     """Hands broadcasts to each of its readers, in the order in which they came."""
 
+    __slots__ = ("members",)
+
     def __init__(self) -> None:
         """Begin with nobody."""
         self.members: dict[Reader, None] = {}

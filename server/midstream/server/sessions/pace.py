@@ -17,7 +17,8 @@ _SLACK: Final = 0.002
 """Seconds that count as no lateness: the event loop's timers are a millisecond late where nothing runs."""
 _SMOOTHING: Final = 1 / 8
 _STEP: Final = 0.001
-"""Seconds: what is due within it is done in one call of the event loop; a timer each costs 4 µs a token."""
+"""Seconds: what is due within it is done in one call of the event loop; a timer each costs 4 µs a token.
+It is set for the beginning: the event loop counts in ms, and is up to one late."""
 
 
 class Planned(Protocol):
@@ -48,21 +49,32 @@ class Pace:
         self._limit = max(tick_seconds, limit_seconds)
         self._late = 0.0
         self._due: dict[int, list[Planned]] = {}
+        self._soon: list[Planned] = []
+        """Those that are ticked at the end of this turn of the event loop."""
+        self._soon_since = -math.inf
+        """When that was known to be later than their times."""
 
     def plan(self, session: Planned) -> None:
         """Have a session ticked once: in the event loop's next turn, or when it may be. Costs about 1 µs."""
-        loop = asyncio.get_running_loop()
         not_before = session.next_tick_at
-        step = math.ceil(not_before / _STEP) if not_before > loop.time() else 0
+        if not_before <= self._soon_since:  # others wait for this turn's end already: no clock is asked
+            self._soon.append(session)
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        step = int(not_before / _STEP)
+        if step * _STEP <= now:
+            self._soon_since = now
+            if not self._soon:
+                loop.call_soon(self._run_soon)
+            self._soon.append(session)
+            return
         waiting = self._due.get(step)
         if waiting is not None:
             waiting.append(session)
             return
         self._due[step] = [session]
-        if step:
-            loop.call_at(step * _STEP, self._run, step)
-        else:
-            loop.call_soon(self._run, 0)
+        loop.call_at(step * _STEP, self._run_step, step)
 
     def seconds(self, *, late: float, cost: float) -> float:
         """Return how long after a publication the next of its session may come, both in seconds.
@@ -72,11 +84,17 @@ class Pace:
         self._late += (max(0.0, late - _SLACK) - self._late) * _SMOOTHING
         return min(self._limit, max(self._tick, _COSTS * cost, _LATES * self._late))
 
-    def _run(self, step: int) -> None:
+    def _run_soon(self) -> None:
+        sessions, self._soon, self._soon_since = self._soon, [], -math.inf
+        self._run(sessions, asyncio.get_running_loop().time())
+
+    def _run_step(self, step: int) -> None:
+        self._run(self._due.pop(step), step * _STEP)
+
+    def _run(self, sessions: list[Planned], due: float) -> None:
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        due = step * _STEP or begun
-        for session in self._due.pop(step):
+        for session in sessions:
             try:
                 session.tick()
             except Exception as error:  # noqa: BLE001 - one session must not hold up the others

@@ -17,9 +17,10 @@ from midstream.protocol.transitions import is_open
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from midstream.protocol.model import Session, Summary, Turn
+    from midstream.server.sessions.ticks import GrowingPart
     from midstream.server.storage.records import InputRow, LoadedSession
 
 
@@ -116,13 +117,15 @@ class FinishedDraft(msgspec.Struct, frozen=True, kw_only=True):
 class Projection:
     """The live state. Reads are whole entities; writes are versioned by the caller."""
 
-    __slots__ = ("open", "queue", "session", "turn")
+    __slots__ = ("changes", "open", "queue", "session", "turn")
 
     def __init__(self, loaded: LoadedSession) -> None:
         """Start from the store."""
         self.session = loaded.session
         self.turn = loaded.turn
         self.queue = list(loaded.queue)
+        self.changes = 0
+        """How often anything but appended text changed: what was looked up before that may be wrong."""
         self.open: dict[int, OpenMessage] = {}
         for stored in loaded.open_messages:
             self.open[stored.head.sequence] = OpenMessage(
@@ -150,19 +153,55 @@ class Projection:
             for part in message.live.parts():
                 yield message, part
 
+    def accepts(self, part: GrowingPart) -> bool:
+        """Say whether text may be appended to a part now; look it up where something changed."""
+        if part.known_at != self.changes:
+            self._look_up(part)
+        return part.message is not None
+
+    def _look_up(self, part: GrowingPart) -> None:
+        part.known_at = self.changes
+        message = self.open.get(part.sequence)
+        if message is None or not message.live.accepts(part.part_sequence, part.place.part_id):
+            part.message = None
+            return
+        head = message.head
+        part.message = message
+        part.size = message.sizes[part.part_sequence - 1] + part.waits
+        part.created_at = head.created_at
+        part.is_internal = head.visibility == "internal"
+        part.is_last = (
+            part.sequence == self.session.message_count and part.part_sequence == message.live.part_count
+        )
+
     def append(
-        self, sequence: int, part_sequence: int, text: str, size: int, *, version: int, now: int
-    ) -> OpenMessage:
-        """Append a delta, of ``size`` bytes, and return its message."""
-        message = self.open[sequence]
-        message.live.append(part_sequence, text, revision=version, updated_at=now)
-        message.part_revisions[part_sequence - 1] = version
-        message.sizes[part_sequence - 1] += size
-        message.dirty.add(part_sequence)
-        return message
+        self, part: GrowingPart, text: str, size: int, *, version: int, now: int
+    ) -> tuple[int, LiveMessage]:
+        """Append a delta, of ``size`` bytes, to a part that accepts it.
+
+        Returns the time at which its message was changed before, and the message.
+        """
+        message, number = part.message, part.part_sequence
+        if message is None:
+            raise KeyError(part.place)
+        live = message.live
+        before = live.updated_at
+        live.append(number, text, revision=version, updated_at=now)
+        message.part_revisions[number - 1] = version
+        message.sizes[number - 1] = there = message.sizes[number - 1] + size
+        part.size = there + part.waits
+        message.dirty.add(number)
+        return before, live
+
+    def forget(self, sequences: Iterable[int]) -> None:
+        """Let open messages go that are not seen any more."""
+        self.changes += 1
+        for sequence in sequences:
+            del self.open[sequence]
 
     def install(self, finished: FinishedDraft, *, stored: bool) -> None:
         """Take over a draft; ``stored`` says that it, and all before it, is on disk."""
+        self.changes += 1
         for message in finished.messages:
             self._install_message(message, finished.version, stored=stored)
         if finished.session is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, structs
 
 from midstream.protocol.frames import MessageEntry
 from midstream.protocol.live import appended
@@ -17,7 +17,7 @@ from midstream.server.sessions.entries import entry, is_seen
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from midstream.protocol.model import Message, Part, Session, Turn
+    from midstream.protocol.model import Message, Part
 
 
 class Fold:
@@ -25,8 +25,6 @@ class Fold:
 
     def __init__(self, *, include_internal: bool) -> None:
         """Begin with nothing missed, for readers who see internal messages or not."""
-        self.session: Session | UnsetType = UNSET
-        self.turns: dict[str, Turn] = {}
         self._messages: dict[int, _FoldedMessage] = {}
         self._include_internal = include_internal
 
@@ -37,16 +35,10 @@ class Fold:
 
     def merge(
         self,
-        session: Session | None,
-        turns: Iterable[Turn],
         visible: Iterable[MessageEntry],
         internal: Iterable[MessageEntry],
     ) -> None:
         """Take a change. Its entries have their revisions."""
-        self.session = session or self.session
-        for turn in turns:
-            self.turns.pop(turn.turn_id, None)
-            self.turns[turn.turn_id] = turn
         for changed in (*visible, *(internal if self._include_internal else ())):
             self._message(changed.sequence).merge(changed)
 

@@ -15,7 +15,7 @@ from midstream.server.sessions.expiries import Expiries
 from midstream.server.sessions.projection import Projection
 from midstream.server.sessions.reading import Reading
 from midstream.server.sessions.stream import Stream
-from midstream.server.sessions.ticks import WaitingText, size_of
+from midstream.server.sessions.ticks import WAITING_BYTES, GrowingPart, WaitingText, size_of
 from midstream.server.sessions.versions import Versions
 from midstream.server.sessions.writes import session_write
 from midstream.server.storage.commits import commit_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from midstream.server.inputs import InputPolicy
     from midstream.server.sessions.commands import Subscriber, WorkerLink
     from midstream.server.sessions.loop import SessionLoop
-    from midstream.server.sessions.projection import FinishedDraft, Place
+    from midstream.server.sessions.projection import FinishedDraft
     from midstream.server.sessions.services import Holder, Run, Services
     from midstream.server.storage.records import AttachmentRow, LoadedSession
 
@@ -36,9 +36,16 @@ if TYPE_CHECKING:
 class LoadedState:
     """One loaded session, as its loop and its agent use it. Only the loop's task changes it."""
 
+    __slots__ = (
+        "_agent_turn", "_expiries", "_is_planned", "_kept", "_part_bytes", "_published", "_run",
+        "_services", "_waiting", "busy", "closed", "is_torn", "loop", "next_tick_at", "projection", "reading",
+        "session_no", "stream", "versions",
+    )  # fmt: skip
+
     def __init__(self, loop: SessionLoop, services: Services, loaded: LoadedSession) -> None:
         """Start from the store. :func:`load` recovers what was left open."""
-        self._loop = loop
+        self.loop = loop
+        """The loop that owns this state."""
         self._services = services
         self.session_no = loaded.session_no
         self.versions = Versions(
@@ -58,6 +65,7 @@ class LoadedState:
         self.is_torn = False
         """True where a change was stored, and something broke before everybody was told."""
         self._waiting = WaitingText()
+        self._part_bytes = services.settings.limits.part_bytes
         self._published: asyncio.Event | None = None  # made when somebody waits
         self.next_tick_at = 0.0
         """When text may be published next, by the event loop's time: kept by the pace."""
@@ -68,11 +76,6 @@ class LoadedState:
         self._expiries = Expiries()
         self._kept = loaded.attachment
         """How far the remote agent of the turn that was running had come."""
-
-    @property
-    def loop(self) -> SessionLoop:
-        """The loop that owns this state."""
-        return self._loop
 
     @property
     def input_policy(self) -> InputPolicy:
@@ -143,10 +146,10 @@ class LoadedState:
 
     # Streamed text
 
-    def append(self, turn_id: str, place: Place, text: str) -> bool:
+    def append(self, turn_id: str, part: GrowingPart, text: str) -> bool:
         """Take text for an open part; it is published with the next tick.
 
-        Costs about 1 µs. Returns whether the producer should wait for :meth:`published`.
+        Costs less than 1 µs. Returns whether the producer should wait for :meth:`published`.
 
         Raises:
             TurnEnded: the turn does not run.
@@ -154,24 +157,22 @@ class LoadedState:
             LimitExceeded: the part would be longer than ``part_bytes``.
 
         """
-        if not self.runs(turn_id):
+        if self._agent_turn != turn_id:
             raise TurnEnded
-        sequence, part_sequence, part_id = place
-        message = self.projection.open.get(sequence)
-        if message is None or not message.live.accepts(part_sequence, part_id):
-            raise IllegalTransition(
-                "stream", f"message {sequence}, part {part_sequence}", "done", "streaming"
-            )
-        maximum = self._services.settings.limits.part_bytes
+        if not self.projection.accepts(part):
+            raise IllegalTransition("stream", f"part {part.place.part_id!r}", "done", "streaming")
         size = size_of(text)
-        there = message.sizes[part_sequence - 1] + self._waiting.bytes_of(sequence, part_sequence)
-        if there + size > maximum:
-            raise LimitExceeded("part_bytes", maximum, there + size)
-        self._waiting.add(sequence, part_sequence, text, size)
+        there = part.size + size
+        if there > self._part_bytes:
+            raise LimitExceeded("part_bytes", self._part_bytes, there)
+        if not size:
+            return False
+        part.size = there
+        self._waiting.add(part, text, size)
         if not self._is_planned:
             self._is_planned = True
             self._services.pace.plan(self)
-        return self._waiting.is_full
+        return self._waiting.size >= WAITING_BYTES
 
     async def published(self) -> None:
         """Wait until the text that waits now has been published, or dropped with its turn."""
@@ -184,7 +185,7 @@ class LoadedState:
         """Publish what waits, or have the loop do it, which is busy or must raise the ceiling first."""
         self._is_planned = False
         if self.busy or not self._flush_room() or self.versions.is_low:
-            self._loop.nudge()
+            self.loop.nudge()
 
     async def flush_due(self) -> None:
         """Publish what a tick that came while the loop was busy left waiting."""
@@ -198,16 +199,17 @@ class LoadedState:
 
     def _flush_room(self) -> bool:
         """Publish what waits; return False where the ceiling must be raised first."""
-        now = self.versions.stamp(self._services.clock.wall_ms()) if self._waiting else 0
-        while self._waiting:
-            if self.versions.room() < 1:
-                self.stream.send()
-                return False
-            sequence, part_sequence, text, size = self._waiting.take()
-            message = self.projection.open.get(sequence)
-            if message is not None and message.live.accepts(part_sequence):
-                self.stream.publish_delta(sequence, part_sequence, text, size, now)
-        self.stream.send()
+        waiting, stream = self._waiting, self.stream
+        if waiting.parts:
+            now = self.versions.stamp(self._services.clock.wall_ms())
+            while waiting.parts:
+                if self.versions.room() < 1:
+                    stream.send()
+                    return False
+                part, text, size = waiting.take()
+                if self.projection.accepts(part):
+                    stream.publish_delta(part, text, size, now)
+        stream.send()
         if self._published is not None:
             self._published.set()
         return True

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from midstream.server.sessions.audience import Audience
     from midstream.server.sessions.commands import Subscriber
     from midstream.server.sessions.projection import FinishedDraft, Projection
+    from midstream.server.sessions.ticks import GrowingPart
     from midstream.server.sessions.versions import Versions
 
 
@@ -25,7 +26,7 @@ class Stream:
     """The projection, its versions, its recent history, and its subscribers."""
 
     __slots__ = (
-        "_audiences", "_differs", "_full", "_visible", "channel", "history", "projection", "subscribers",
+        "_audiences", "_full", "_visible", "channel", "history", "projection", "subscribers",
         "versions",
     )  # fmt: skip
 
@@ -41,8 +42,7 @@ class Stream:
         """Who gets what is published, in the order in which they came."""
         self._audiences: dict[str, Audience] = {}
         self._full: list[SessionFrame] = []
-        self._visible: list[SessionFrame] = []
-        self._differs = False
+        self._visible: list[SessionFrame] | None = None  # the same, as long as nothing was hidden
 
     def add(self, subscriber: Subscriber) -> None:
         """Take in a subscriber that stands at the version published last."""
@@ -58,25 +58,28 @@ class Stream:
             del self.subscribers[subscriber]
             self._audiences[subscriber.kind].discard(subscriber)
 
-    def publish_delta(self, sequence: int, part_sequence: int, text: str, size: int, now: int) -> None:
-        """Append text, of ``size`` bytes, to an open part and publish it under the next version. Needs room.
+    def publish_delta(self, part: GrowingPart, text: str, size: int, now: int) -> None:
+        """Append text, of ``size`` bytes, to a part that accepts it, under the next version. Needs room.
 
         It is sent with what is published directly after it, by :meth:`send` at the latest.
         """
-        version, projection = self.versions.take(), self.projection
-        before = projection.open[sequence].head.updated_at
-        message = projection.append(sequence, part_sequence, text, size, version=version, now=now)
-        head, count = message.head, message.live.part_count
-        self.history.add_delta(head, count, part_sequence, text, size)
+        version = self.versions.take()
+        before, live = self.projection.append(part, text, size, version=version, now=now)
+        self.history.add_delta(live, part.part_sequence, text, size)
         if not self.subscribers:
             return
         frame: SessionFrame
-        if sequence == projection.session.message_count and part_sequence == count:
+        if part.is_last:
             frame = ShortDelta(self.channel, version, now - before, text)
         else:
-            frame = Delta(self.channel, version, now - head.created_at, sequence, part_sequence, text)
-        hidden = head.visibility == "internal"
-        self._publish(frame, Skip(self.channel, version - 1, version) if hidden else frame)
+            since = now - part.created_at
+            frame = Delta(self.channel, version, since, part.sequence, part.part_sequence, text)
+        if part.is_internal:
+            self._publish(frame, Skip(self.channel, version - 1, version))
+        else:
+            self._full.append(frame)
+            if self._visible is not None:
+                self._visible.append(frame)
 
     def publish_live(self, finished: FinishedDraft) -> None:
         """Publish a change that the store does not have yet; its version was taken from the versions."""
@@ -114,22 +117,20 @@ class Stream:
         Whoever publishes does so before it awaits anything, so that an answer, or a subscriber that
         comes, finds all that was published sent.
         """
-        full, visible = self._full, self._visible
+        full = self._full
         if not full:
             return
-        differs = self._differs
-        self._full, self._visible, self._differs = [], [], False
+        visible = self._visible
+        self._full, self._visible = [], None
         versions = self.versions
-        cursor = Cursor(epoch=versions.epoch, version=versions.published, durable=versions.durable)
-        broadcast = Broadcast(cursor, full, visible if differs else None)
+        broadcast = Broadcast((versions.epoch, versions.published, versions.durable), full, visible)
         for audience in tuple(self._audiences.values()):
             audience.publish(broadcast)
 
     def forget_cleared(self) -> None:
         """Drop what a clear removed; who was not there for it starts anew (SPEC 10)."""
         first = self.projection.session.first_sequence
-        for sequence in [sequence for sequence in self.projection.open if sequence < first]:
-            del self.projection.open[sequence]
+        self.projection.forget([sequence for sequence in self.projection.open if sequence < first])
         self.history.restart(self.versions.published)
 
     def replay(self, cursor: Cursor, *, include_internal: bool) -> SyncPayload | None:
@@ -174,6 +175,8 @@ class Stream:
 
     def _publish(self, full: SessionFrame, visible: SessionFrame) -> None:
         if self.subscribers:
+            if self._visible is None and visible is not full:
+                self._visible = self._full.copy()
             self._full.append(full)
-            self._visible.append(visible)
-            self._differs = self._differs or visible is not full
+            if self._visible is not None:
+                self._visible.append(visible)

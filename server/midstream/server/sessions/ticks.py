@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from midstream.server.sessions.projection import OpenMessage, Place
+
 WAITING_BYTES = 64 * 1024
 """Bytes of text that may wait before a producer does. One tick publishes them all."""
 
@@ -11,65 +16,95 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-class _Waiting:
-    """What waits for one part."""
+class GrowingPart:
+    """A part that text goes into, with all that its next delta needs.
 
-    __slots__ = ("pieces", "size")
+    It is looked up once, and again after anything else changed in the session: what a token touches is in no
+    cache of the processor where a thousand sessions speak.
+    """
 
-    def __init__(self, text: str, size: int) -> None:
-        self.pieces = [text]
-        self.size = size
+    __slots__ = (
+        "created_at", "is_internal", "is_last", "known_at", "message", "more", "part_sequence", "place",
+        "sequence", "size", "text", "waits",
+    )  # fmt: skip
+
+    def __init__(self, place: Place) -> None:
+        """Name the part; nothing is known of it."""
+        self.place = place
+        self.sequence = place.message
+        self.part_sequence = place.part
+        self.known_at = -1
+        """Which state of the projection it was looked up in; what follows is true in that one."""
+        self.message: OpenMessage | None = None
+        """Its message; None where nothing can be appended."""
+        self.size = 0
+        """The bytes of the part, what waits included."""
+        self.created_at = 0
+        """When its message was."""
+        self.is_internal = False
+        """Whether some readers do not see it."""
+        self.is_last = False
+        """Whether it is the last part of the session's last message."""
+        self.text = ""
+        """The first piece that waits for a tick; empty where none does."""
+        self.more: list[str] | None = None
+        """The other pieces, if there are any."""
+        self.waits = 0
+        """The bytes of them all."""
 
 
 class WaitingText:
     """The deltas of one tick. What several deltas append to one part becomes one frame."""
 
-    __slots__ = ("_parts", "size")
+    __slots__ = ("parts", "size")
 
     def __init__(self) -> None:
         """Start with nothing waiting."""
-        self._parts: dict[tuple[int, int], _Waiting] = {}
+        self.parts: list[GrowingPart] = []
+        """Those that text waits for."""
         self.size = 0
         """Bytes that wait."""
 
     def __bool__(self) -> bool:
         """Say whether anything waits."""
-        return bool(self._parts)
+        return bool(self.parts)
 
     @property
     def is_full(self) -> bool:
         """Whether producers are to wait."""
         return self.size >= WAITING_BYTES
 
-    def bytes_of(self, sequence: int, part_sequence: int) -> int:
-        """Return how many bytes wait for a part."""
-        waiting = self._parts.get((sequence, part_sequence))
-        return 0 if waiting is None else waiting.size
-
-    def add(self, sequence: int, part_sequence: int, text: str, size: int) -> None:
-        """Append text, of ``size`` bytes, to what waits for a part."""
+    def add(self, part: GrowingPart, text: str, size: int) -> None:
+        """Append text, of ``size`` bytes and not empty, to what waits for a part."""
         self.size += size
-        key = sequence, part_sequence
-        waiting = self._parts.get(key)
-        if waiting is None:
-            self._parts[key] = _Waiting(text, size)
+        part.waits += size
+        if not part.text:
+            part.text = text
+            self.parts.append(part)
+        elif part.more is None:
+            part.more = [text]
         else:
-            waiting.pieces.append(text)
-            waiting.size += size
+            part.more.append(text)
 
-    def take(self) -> tuple[int, int, str, int]:
-        """Return what waits for the part that waits longest: its place, the text, and its bytes.
+    def take(self) -> tuple[GrowingPart, str, int]:
+        """Return what waits for the part that waits longest: the part, the text, and its bytes.
 
         Raises:
-            StopIteration: nothing waits.
+            IndexError: nothing waits.
 
         """
-        key = next(iter(self._parts))
-        waiting = self._parts.pop(key)
-        self.size -= waiting.size
-        return (*key, "".join(waiting.pieces), waiting.size)
+        part = self.parts.pop(0)
+        text, size = part.text, part.waits
+        if part.more is not None:
+            text += "".join(part.more)
+            part.more = None
+        part.text = ""
+        part.waits = 0
+        self.size -= size
+        return part, text, size
 
     def clear(self) -> None:
         """Drop everything: the turn it belonged to has ended."""
-        self._parts.clear()
-        self.size = 0
+        while self.parts:
+            part, _, _ = self.take()
+            part.known_at = -1

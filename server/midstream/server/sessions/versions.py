@@ -99,12 +99,13 @@ class Versions:
 
     def stamp(self, wall_ms: int) -> int:
         """Return the server time: never before the last one given."""
-        self.last_time = max(self.last_time, wall_ms)
+        if wall_ms > self.last_time:  # noqa: PLR1730 - a call of max costs more than all of this
+            self.last_time = wall_ms
         return self.last_time
 
     def take(self) -> int:
         """Give the next version to something that is published and not stored. Needs :meth:`room`."""
-        if self.room() < 1:
+        if self.published >= self._last or self.last_time > self._row.time_ceiling:
             message = "no version may be published above the stored ceiling"
             raise RuntimeError(message)
         self.published += 1

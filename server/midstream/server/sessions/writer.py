@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import UNSET
 
 from midstream.agents.errors import TurnEnded
-from midstream.protocol.agents import Compact, EndTurn, WriteResult, is_stored
+from midstream.protocol.agents import Compact, EndText, EndTurn, MoveTool, WriteResult, is_stored
 from midstream.protocol.model import InteractionPart
 from midstream.server.sessions import summaries
 from midstream.server.sessions.agent_writes import Places, apply
 from midstream.server.sessions.state import LoadedState
+from midstream.server.sessions.ticks import GrowingPart
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
@@ -41,11 +42,14 @@ class TurnWriter:
         """Write to the turn ``turn_id`` of a loaded session."""
         self._state = state
         self._places = Places(state.projection, turn_id)
+        self._growing: dict[str, GrowingPart] = {}
         self._appends = 0
         self._answers: dict[str, asyncio.Future[InteractionPart]] = {}
         self.turn_id = turn_id
         self.session_id = state.loop.session_id
         self.resumption: Resumption | None = None
+        self.wrote: Callable[[Write], None] | None = None
+        """Is told of each write that was carried out."""
 
     def new_id(self, kind: str) -> str:
         """Return a new id."""
@@ -88,8 +92,12 @@ class TurnWriter:
             state.agent_finished()
         if not draft.is_empty():
             await (state.commit(draft) if is_stored(write) else state.publish(draft))
+        if self.wrote is not None:
+            self.wrote(write)
         if draft.added is not None:
             self._places.put(draft.added)
+        if isinstance(write, (EndText, MoveTool)):
+            self._growing.pop(write.part_id, None)
         if not sequences:
             return result
         version = state.versions.published
@@ -98,7 +106,13 @@ class TurnWriter:
 
     def append_now(self, part_id: str, text: str) -> bool:
         """Append text to an open part; return whether the producer should wait until it was published."""
-        return self._state.append(self.turn_id, self._places.of(part_id), text)
+        part = self._growing.get(part_id)
+        if part is not None:
+            return self._state.append(self.turn_id, part, text)
+        part = GrowingPart(self._places.of(part_id))
+        is_full = self._state.append(self.turn_id, part, text)
+        self._growing[part_id] = part
+        return is_full
 
     async def append(self, part_id: str, text: str) -> None:
         """Append text to an open part; waits only when too much text waits, or to let others run."""

@@ -10,6 +10,7 @@ import pytest
 
 from midstream.protocol.calls import EmptyResult, SessionResult
 from midstream.protocol.errors import AlreadyExists, InvalidRequest, NotFound, UnknownMethod
+from midstream.protocol.frames import Ping
 from midstream.protocol.limits import Limits
 from tests.end_to_end.scraping import Scrape, get, scrape, until
 from tests.end_to_end.stage import OpenStage, until_ended, until_text
@@ -126,28 +127,44 @@ async def test_how_readers_catch_up_is_counted_by_what_they_got(open_stage: Open
     await stage.finish(turn, reader)
 
 
-async def test_a_reader_that_does_not_read_is_conflated_and_then_cut(open_stage: OpenStage) -> None:
-    """First a sync is owed in place of what there is no room for; then not one byte moves."""
-    limits = Limits(part_bytes=2**28, message_bytes=2**29)
-    stage = await open_stage(outbox_bytes=4_096, heartbeat_ms=2_000, limits=limits)
-    slow, quick = await stage.reader(), await stage.reader()
+async def test_a_reader_that_is_slow_is_conflated(open_stage: OpenStage) -> None:
+    """It gets one sync in place of what there was no room for, and is not cut."""
+    stage = await open_stage(outbox_bytes=4_096, heartbeat_ms=600_000)
+    slow = await stage.reader()
     slow.line.stop_reading()
     turn = await stage.turn()
     async with turn.step() as step, step.text() as text:
-        async with asyncio.timeout(60):
-            while not (await scrape(stage.running))("midstream_subscriptions", state="behind"):
-                await text.append(PIECE)
-            slow.line.read_on()
+        while not (await scrape(stage.running))("midstream_subscriptions", state="behind"):
+            await text.append(PIECE)
+        assert (await scrape(stage.running))("midstream_outbox_largest_bytes") > 0
+        slow.line.read_on()
         found = await until(stage.running, lambda now: now("midstream_conflations_total") > 0)
-        assert found("midstream_stalls_total") == 0
-        slow.line.stop_reading()
+    assert found("midstream_stalls_total") == 0
+    await stage.finish(turn, slow)
+    after = await scrape(stage.running)
+    assert after("midstream_conflations_total") == slow.tags.count("sync")
+    await stage.proves(slow)
+
+
+async def test_a_reader_that_does_not_read_at_all_is_cut_and_counted_as_a_stall(
+    open_stage: OpenStage,
+) -> None:
+    """Though it talks: what counts is that not one byte can be sent to it."""
+    stage = await open_stage(outbox_bytes=4_096, heartbeat_ms=500)
+    sleeper = await stage.line()
+    await stage.reader(line=sleeper)
+    sleeper.stop_reading()
+    turn = await stage.turn()
+    async with turn.step() as step, step.text() as text:
         async with asyncio.timeout(60):
-            while not (await scrape(stage.running))("midstream_subscriptions", state="behind"):
-                await text.append(PIECE)
-        found = await until(stage.running, lambda now: now("midstream_stalls_total") > 0)
+            while not (found := await scrape(stage.running))("midstream_stalls_total"):
+                if not found("midstream_subscriptions", state="behind"):
+                    await text.append(PIECE)
+                await sleeper.send(Ping(1))
     assert found("midstream_stalls_total") == 1
     assert found("midstream_connections_closed_total", by="server", code="4002") == 1
-    await stage.finish(turn, quick)
+    assert found("midstream_conflations_total") == 0
+    stage.puppet.end(turn)
 
 
 async def test_a_scrape_under_load_misses_nothing(open_stage: OpenStage) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from midstream.protocol.model import Turn
+    from midstream.server.tracing import Tracing
 
 SECONDS: Final = (
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -60,7 +61,7 @@ class Histogram:
 class StorageTally:
     """What a database counts."""
 
-    __slots__ = ("batch_jobs", "batch_seconds", "commit_seconds", "errors", "read_seconds")
+    __slots__ = ("batch_jobs", "batch_seconds", "commit_seconds", "errors", "read_seconds", "tracing")
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -71,12 +72,16 @@ class StorageTally:
         self.batch_jobs = Histogram(JOBS)
         self.read_seconds = Histogram()
         """From handing a read in until its result is there."""
+        self.tracing: Tracing | None = None
+        """Who makes spans of batches; None for nobody."""
         self.errors = {"commit_failed": 0, "read_failed": 0, "ownership_lost": 0}
 
     def batch(self, jobs: int, seconds: float) -> None:
         """Note that so many writes were done together."""
         self.batch_jobs.add(jobs)
         self.batch_seconds.add(seconds)
+        if self.tracing is not None:
+            self.tracing.batch(jobs, seconds)
 
 
 class Tally:
@@ -84,7 +89,8 @@ class Tally:
 
     __slots__ = (
         "calls", "closes", "conflations", "deliveries", "fan_out", "flush", "hellos", "http",
-        "lag", "loads", "opened", "refusals", "stalls", "sync_bytes", "syncs", "turns_ended", "versions",
+        "lag", "loads", "opened", "refusals", "stalls", "sync_bytes", "syncs", "tracing",
+        "turns_ended", "versions",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -113,6 +119,8 @@ class Tally:
         self.flush = Histogram()
         """From entering an outbox that was empty to being written, on one connection of ``SAMPLE``."""
         self.lag = Histogram()
+        self.tracing: Tracing | None = None
+        """Who makes spans; None for nobody."""
 
     def sync(self, mode: str, size: int) -> None:
         """Note a sync of so many bytes."""

@@ -148,6 +148,10 @@ class WebSocket(ServerConnection):
         """Go, because others want to come, and this one has said nothing yet."""
         self.transport.abort()
 
+    def header(self, name: str) -> str | None:
+        """Return a header of the request that opened it, while that is known."""
+        return None if self.request is None else self.request.headers.get(name)
+
     def forget_handshake(self) -> None:
         """Let go of the headers of both sides, which take 5 KiB and which nobody reads any more."""
         self.response = None

@@ -17,7 +17,10 @@ from midstream.server.sessions.writer import TurnWriter
 from midstream.server.storage import rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from midstream.protocol.agent_calls import AttachParams, AttachResult
+    from midstream.protocol.agents import Write
     from midstream.protocol.frames import DetachCode
     from midstream.protocol.model import Message
     from midstream.protocol.model import Turn as TurnEntity
@@ -46,6 +49,9 @@ class _TaskRun:
 
     def ending(self) -> None:
         self._task = None
+
+    def watch(self, wrote: Callable[[Write], None]) -> None:
+        self._writer.wrote = wrote
 
     def over(self, code: DetachCode) -> None:
         del code

@@ -227,7 +227,10 @@ class SimLoop(asyncio.BaseEventLoop):
         is over.
         """
         self._dead.add(host)
-        self._corpses += [task for task in self.tasks() if task.sim_context.get(HOST, OUTSIDE) is host]
+        killed = [task for task in self.tasks() if task.sim_context.get(HOST, OUTSIDE) is host]
+        for task in killed:
+            task.failed_unseen()  # whoever was about to ask for it is dead
+        self._corpses += killed
         self.network.kill(host)
 
     def _is_dead(self, handle: asyncio.Handle) -> bool:

@@ -206,3 +206,22 @@ def test_a_killed_host_does_nothing_more() -> None:
         happened = run(scenario, seed)
         assert happened.count("finally") == 2  # the victim's ran when all was over, up to its first await
         assert happened.count("never") == 1
+
+
+def test_what_a_killed_host_did_not_look_at_is_nobodys_fault() -> None:
+    """Seed 40349: of two tasks that a program waited for one had failed, when it was killed."""
+
+    async def fail() -> None:
+        raise LookupError
+
+    async def program() -> None:
+        await asyncio.gather(fail(), asyncio.sleep(2), return_exceptions=True)
+
+    async def scenario(loop: SimLoop) -> None:
+        victim = Host("victim")
+        with victim:
+            loop.create_task(program())
+        await asyncio.sleep(1)
+        loop.kill(victim)
+
+    run(scenario, 1)

@@ -74,12 +74,12 @@ async def test_a_damaged_page_costs_what_stands_on_it_and_is_said_once(tmp_path:
     """Other sessions go on, whatever is asked of that one; the check names it."""
     path = await written(tmp_path)
     content = path.read_bytes()
-    leaf = next(
+    page = next(
         at
         for at in range(PAGE_BYTES, len(content), PAGE_BYTES)
-        if content[at] in {0x0A, 0x0D} and NEEDLE.encode() in content[at : at + PAGE_BYTES]
+        if content[at] not in {0x0A, 0x0D} and NEEDLE.encode() in content[at : at + PAGE_BYTES]
     )
-    path.write_bytes(content[:leaf] + b"\xff" * PAGE_BYTES + content[leaf + PAGE_BYTES :])
+    path.write_bytes(content[:page] + b"\xff" * PAGE_BYTES + content[page + PAGE_BYTES :])
     async with serving(tmp_path, "--no-page", "--log-format", "json") as (server, url):
         line = await Line.open(url)
         for _ in range(5):

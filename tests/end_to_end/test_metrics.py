@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,10 @@ from midstream.protocol.calls import EmptyResult, SessionResult
 from midstream.protocol.errors import AlreadyExists, InvalidRequest, NotFound, UnknownMethod
 from midstream.protocol.frames import Ping
 from midstream.protocol.limits import Limits
+from midstream.server import Server
+from midstream.server.clock import SystemClock
+from midstream.server.connections.minting import mint
+from tests.end_to_end.agents import work
 from tests.end_to_end.scraping import Scrape, get, scrape, until
 from tests.end_to_end.stage import OpenStage, until_ended, until_text
 
@@ -275,3 +280,33 @@ async def test_without_the_package_the_answer_says_what_to_install(
     reply = await get(stage.running, "/metrics")
     assert reply.status == 501
     assert "midstream[metrics]" in reply.body
+
+
+@pytest.mark.parametrize(
+    ("scopes", "ttl", "status"),
+    [(["admin"], 60, 200), (["read", "write", "agent"], 60, 403), (["admin"], -60, 403)],
+)
+async def test_from_elsewhere_metrics_are_for_tokens_of_scope_admin(
+    tmp_path: Path, scopes: list[str], ttl: int, status: int
+) -> None:
+    """They open what a proxy's header closes; no other token does, nor one that has expired."""
+    key = "k" * 32
+    server = Server(agent=work, database=tmp_path / "chat.db", token_secret=key)
+    expires_at = SystemClock().wall_ms() // 1_000 + ttl
+    token = mint(key, subject="ops", scopes=scopes, expires_at=expires_at)
+    async with server.listen("127.0.0.1", 0) as running:
+        via = "X-Forwarded-For: 10.0.0.1"
+        reply = await get(running, "/metrics", via, f"Authorization: Bearer {token}", host="chat.example.com")
+        assert reply.status == status
+        assert (await get(running, "/metrics", via)).status == 403
+        assert (await get(running, "/metrics")).status == 200
+
+
+async def test_behind_a_proxy_that_ends_tls_only_a_token_gets_metrics(tmp_path: Path) -> None:
+    """It may be on this machine, and need not say for whom it asks."""
+    server = Server(
+        agent=work, database=tmp_path / "chat.db", token_secret="k" * 32, tls_ends_at_a_proxy=True
+    )
+    async with server.listen("127.0.0.1", 0) as running:
+        assert (await get(running, "/metrics")).status == 403
+        assert (await get(running, "/readyz")).status == 200

@@ -54,7 +54,9 @@ async def test_a_turn_has_its_steps_and_what_its_agent_does_below_it(
     expected = {"midstream.session_id": "s", "midstream.turn_id": turn.turn_id}
     assert dict(turned.attributes or {}) == expected | {"midstream.state": "completed"}
     assert all(dict(step.attributes or {}) == expected for step in steps)
-    methods = [dict(call.attributes or {})["midstream.method"] for call in named(spans, "midstream.call")]
+    methods = [
+        str(dict(call.attributes or {})["midstream.method"]) for call in named(spans, "midstream.call")
+    ]
     assert sorted(methods) == ["prompt", "sessions.create", "subscribe"]
     assert len(named(spans, "midstream.load")) == 1
     assert named(spans, "midstream.commit")

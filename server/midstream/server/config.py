@@ -134,8 +134,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the page that is served at ``/``, read once when the server starts; ``off`` for none. The
     command ``midstream serve`` serves the chat page (``midstream.web``) where nothing else is said."""
     metrics: Literal["loopback", "off"] = "loopback"
-    """Who gets ``/metrics``: programs of this machine, or nobody. They have no names and no text in them, but
-    they say how busy a server is."""
+    """Who gets ``/metrics``: programs of this machine and tokens of scope ``admin``, or nobody. They have no
+    names and no text in them, but they say how busy a server is."""
     tracing: bool = False
     """Whether calls, turns, steps, loads and commits are spans of OpenTelemetry, to whatever provider the
     program has set up. Off, it costs nothing; on, some µs a span."""

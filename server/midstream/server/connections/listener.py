@@ -8,6 +8,7 @@ import os
 import socket
 from collections import Counter
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -18,12 +19,13 @@ from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import CODECS
 from midstream.server.config import NO_METRICS, NO_PAGE, ConfigError
+from midstream.server.connections.auth import TokenRefused
 from midstream.server.connections.backlog import Backlog
 from midstream.server.connections.calls import Calls, Pool, Registry
 from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.deflate import Deflate
 from midstream.server.connections.door import Door
-from midstream.server.connections.handshake import OPEN_SECONDS, Handshake, comes_back
+from midstream.server.connections.handshake import OPEN_SECONDS, Handshake, bearer_of, comes_back
 from midstream.server.connections.hello import Settings
 from midstream.server.connections.lobby import Lobby
 from midstream.server.connections.page import Page
@@ -122,7 +124,13 @@ class Listener:
             tally=Tally() if monitor is None else monitor.tally,
         )
         self._probes = Probes(
-            self._health, monitor=monitor, census=self.census, serves_metrics=config.metrics != NO_METRICS
+            self._health,
+            monitor=monitor,
+            census=self.census,
+            serves_metrics=config.metrics != NO_METRICS,
+            # one that ends TLS for others may be on this machine, and need not say so
+            trusts_machine=not config.tls_ends_at_a_proxy,
+            admits=None if authentication is None else partial(_is_admin, authentication, clock),
         )
         self._handshake = Handshake(
             config.allowed_origins,
@@ -327,6 +335,14 @@ async def listen(  # noqa: PLR0913 - what a server is made of
     )
     async with listener.running():
         yield listener
+
+
+def _is_admin(authentication: Authentication, clock: Clock, request: Request) -> bool:
+    token = bearer_of(request)
+    try:
+        return token is not None and "admin" in authentication.verify(token, clock.wall_ms()).scopes
+    except TokenRefused:
+        return False
 
 
 def _keep_waiting(listening: Iterable[socket.socket]) -> None:

@@ -62,7 +62,7 @@ class Monitor(Protocol):
 
 
 class Probes:
-    """Answers monitors. Metrics are for this machine alone, unless ``admits`` says yes to a request."""
+    """Answers monitors. Metrics are for this machine, and for requests that ``admits`` says yes to."""
 
     def __init__(
         self,
@@ -71,13 +71,18 @@ class Probes:
         monitor: Monitor | None = None,
         census: Callable[[], Census] | None = None,
         serves_metrics: bool = True,
+        trusts_machine: bool = True,
         admits: Callable[[Request], bool] | None = None,
     ) -> None:
-        """Answer from these; without a ``monitor``, of health alone."""
+        """Answer from these; without a ``monitor``, of health alone.
+
+        ``trusts_machine`` says whether who connects from this machine is of this machine, and no proxy.
+        """
         self._health = health
         self._monitor = monitor
         self._census = census
         self._serves_metrics = serves_metrics
+        self._trusts_machine = trusts_machine
         self._admits = admits
 
     def answer(self, request: Request, path: str, peer: object) -> Answer:
@@ -98,10 +103,12 @@ class Probes:
     def _metrics(self, request: Request, peer: object) -> Answer:
         if not self._serves_metrics or self._monitor is None or self._census is None:
             return refusal(HTTPStatus.NOT_FOUND, "Metrics are off (the setting metrics).\n")
-        if not is_local(request, peer) and not (self._admits is not None and self._admits(request)):
+        is_admitted = self._admits is not None and self._admits(request)
+        if not is_admitted and not (self._trusts_machine and is_local(request, peer)):
             return refusal(
                 HTTPStatus.FORBIDDEN,
-                "Metrics are for this machine: ask from it, by 127.0.0.1 or localhost, through no proxy.\n",
+                "Metrics are for this machine: ask from it, by 127.0.0.1 or localhost, through no proxy. "
+                "From elsewhere, with Authorization: Bearer and a token of scope admin.\n",
             )
         return self._monitor.exposition(self._census())
 

@@ -92,6 +92,14 @@ def test_each_case_names_a_section_and_guarantees_of_spec() -> None:
         assert all(f"| {guarantee} |" in specification.text() for guarantee in case.guarantees), case.id
 
 
+def test_the_documentation_has_the_table_of_mutants() -> None:
+    """It is part of what the kit promises."""
+    rows = [row for row in (ROOT / "docs" / "conformance.md").read_text("utf-8").splitlines() if "| `" in row]
+    for mutant in MUTANTS.values():
+        row = f"| {mutant.breaks} (`{mutant.name}`) | {mutant.section} | `{mutant.caught_by}` |"
+        assert row in rows, mutant.name
+
+
 async def test_a_program_that_ends_at_once_fails_each_case() -> None:
     """A client that is not there has passed nothing."""
     report = await conform([sys.executable, "-c", "pass"], only=["contiguity.in_order", "wire.hello"])

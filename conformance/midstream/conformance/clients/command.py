@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from midstream.conformance.clients import cases as cases  # noqa: PLC0414 - importing it registers the cases
-from midstream.conformance.clients.scene import Scenes, Settings
+from midstream.conformance.clients.scene import Settings
+from midstream.conformance.clients.scenes import Scenes
 from midstream.conformance.clients.suite import SUITE
 from midstream.conformance.outcome import Result
 from midstream.conformance.report import Report

@@ -7,8 +7,7 @@ says it shows: never torn, doubled or half applied (SPEC 1.4, 5.6).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,8 +17,9 @@ from msgspec import UNSET
 from midstream.conformance.case import Case, Suite
 from midstream.conformance.clients.conversation import Conversation, Mode
 from midstream.conformance.clients.driver import Driver, Listed, Refused, Shown
-from midstream.conformance.clients.scripted import Asked, Peer, ScriptedServer, scripted_server
-from midstream.conformance.outcome import Failed, Skipped, expect, require
+from midstream.conformance.clients.scripted import Asked, Peer, ScriptedServer
+from midstream.conformance.clients.truth import check
+from midstream.conformance.outcome import Failed, expect, require
 from midstream.protocol.calls import (
     MessagesParams,
     PromptParams,
@@ -330,89 +330,5 @@ class Scene:
             raise Failed(f"the client's list is not {what} within {self.patience:g} s", seen=seen) from None
 
 
-def check(talk: Conversation, state: Shown) -> None:
-    """Hold what a client shows against what the session was at that version.
-
-    Raises:
-        Failed: it was never so.
-
-    """
-    if state.session is None:
-        return  # nothing was synced yet
-    then = talk.at(state.version)
-    if then is None:
-        raise Failed("the client shows a version that nobody was ever shown", seen=state.version)
-    if state.epoch is not None:
-        expect(f"the epoch of version {state.version}", state.epoch, then.epoch)
-    expect(f"the session at version {state.version}", state.session, then.session)
-    # a replica holds what lies above the first message that it holds, or everything
-    begins = state.digests[0][0] if state.digests else max(then.messages, default=0) + 1
-    first = begins if state.has_earlier else 1
-    expected = then.digests(first)
-    if not state.digests and state.has_earlier:
-        expected = []
-    expect(
-        f"sequence, revision and digest of the messages at version {state.version}", state.digests, expected
-    )
-    running = {turn.turn_id: turn for turn in state.turns}
-    needed = {then.messages[number].turn_id for number, _, _ in state.digests} | {
-        then.session.running_turn_id
-    }
-    for turn in running.values():
-        expect(f"turn {turn.turn_id} at version {state.version}", turn, then.turns.get(turn.turn_id))
-    missing = [name for name in needed if isinstance(name, str) and name not in running]
-    expect(f"turns that messages name and that are missing at version {state.version}", missing, [])
-
-
 ClientSuite = Suite[Scene]
 ClientCase = Case[Scene]
-
-
-class Scenes:
-    """Makes the scenes of one run: one program serves all cases, until it ends or a case fails."""
-
-    def __init__(self, command: Sequence[str], settings: Settings) -> None:
-        """Start nothing yet."""
-        self._command = list(command)
-        self._settings = settings
-        self._driver: Driver | None = None
-        self.software = ""
-
-    @asynccontextmanager
-    async def scene(self, case: ClientCase) -> AsyncGenerator[Scene]:
-        """Make the scene of a case, and see at its end that the client sent nothing that it must not."""
-        driver = await self._running()
-        lacking = sorted(case.needs - set(driver.ready.can))
-        if lacking:
-            raise Skipped(f"the client's program does not offer: {', '.join(lacking)}")
-        is_good = False
-        try:
-            async with scripted_server() as server:
-                here = Scene(driver, server, self._settings)
-                try:
-                    yield here
-                finally:
-                    await here.end()
-                faults = [fault for peer in server.peers for fault in peer.faults]
-                expect("frames of the client that break the protocol", faults, [])
-                await here.tell("close")
-                is_good = True
-        finally:
-            if not is_good:
-                await self.end()  # what it still does must not be taken for the next case's
-
-    async def end(self) -> None:
-        """End the program, if it runs."""
-        driver, self._driver = self._driver, None
-        if driver is not None:
-            await driver.end()
-
-    async def _running(self) -> Driver:
-        if self._driver is None or not self._driver.runs:
-            await self.end()
-            self._driver = await Driver.start(self._command)
-            self.software = self._driver.ready.ready
-        return self._driver
-
-
-Run = Callable[[Scene], Awaitable[None]]

@@ -203,7 +203,7 @@ CONNECTING = (
         "3.9",
         "comes back before the time that a goaway named",
         "reconnecting.goaway",
-        (Edit(RECONNECT, "        if self._return_at is not None:\n", "        if self._retry_at < 0:\n"),),
+        (Edit(RECONNECT, "min(max(after_s, 0.0), self._policy.goaway_limit_s)", "0.0 * after_s"),),
     ),
     Mutant(
         "pings_not_answered",

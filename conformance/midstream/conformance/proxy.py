@@ -49,6 +49,11 @@ class Connection:
         self._ends = (client, server)
         self.passed: dict[Direction, int] = {"up": 0, "down": 0}
 
+    @property
+    def is_over(self) -> bool:
+        """Whether an end has gone, which the other does not learn while the connection is half open."""
+        return any(end.is_closing() for end in self._ends)
+
     def cut(self) -> None:
         """End both sides at once, by a reset."""
         for end in self._ends:

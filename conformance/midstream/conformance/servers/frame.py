@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from midstream.conformance.outcome import Failed
 from midstream.protocol.codec import Codec
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.frames import ServerFrame
-from midstream.conformance.outcome import Failed
 
 Map: TypeAlias = dict[str, Any]
 Plain: TypeAlias = list[Any]

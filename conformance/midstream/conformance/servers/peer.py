@@ -18,8 +18,8 @@ from midstream.conformance.servers.ledger import Ledger
 from midstream.conformance.servers.pieces import Pieces
 from midstream.conformance.servers.subscription import Subscription
 from midstream.protocol.calls import SubscribeResult
-from midstream.protocol.codec import Codec
 from midstream.protocol.chunks import chunks
+from midstream.protocol.codec import Codec
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.merge import Replica

@@ -27,7 +27,11 @@ async def a_missed_text_is_brought_up(scene: Scene) -> None:
     await held.append(tool, '{"x":')
     await held.taken()
     back = await peer.subscribe(session, replica=away, limit=50)
-    require(back.answer["sync"]["mode"] in {"replay", "catchup"}, "a short absence needs no reset", seen=back.answer)
+    require(
+        back.answer["sync"]["mode"] in {"replay", "catchup"},
+        "a short absence needs no reset",
+        seen=back.answer,
+    )
     await scene.same(back, peer)
     await held.append(tool, "1}")
     await held.write("move_tool", part_id=tool, state="ready", input={"x": 1})
@@ -70,7 +74,11 @@ async def any_cursor_leads_to_the_same_state(scene: Scene) -> None:
     for replica in saved:
         other = await scene.open()
         back = await other.subscribe(session, replica=replica, include_internal=True, limit=50)
-        require(back.answer["sync"]["mode"] != "reset", "a cursor of this epoch needs no reset", seen=back.answer["sync"]["mode"])
+        require(
+            back.answer["sync"]["mode"] != "reset",
+            "a cursor of this epoch needs no reset",
+            seen=back.answer["sync"]["mode"],
+        )
         await scene.same(back, other)
     await held.end()
     await scene.same(reader, peer)
@@ -132,7 +140,9 @@ async def catching_up_costs_what_was_missed(scene: Scene) -> None:
     await peer.call("sessions.update", session_id=session, title="t")
     back = await peer.subscribe(session, replica=away, limit=50)
     size = len(peer.codec.encode(back.answer))
-    require(size < 1_200, "the answer has what was missed and little more", expected="below 1200 bytes", seen=size)
+    require(
+        size < 1_200, "the answer has what was missed and little more", expected="below 1200 bytes", seen=size
+    )
     await scene.same(back, peer)
 
 
@@ -191,7 +201,9 @@ async def a_pace_brings_syncs_only(scene: Scene) -> None:
     for number in range(100):
         await held.append(text, f"{number} ")
     await held.end()
-    await peer.so(lambda: "running_turn_id" not in reader.session and len(reader.messages) > 1, "the end of the turn")
+    await peer.so(
+        lambda: "running_turn_id" not in reader.session and len(reader.messages) > 1, "the end of the turn"
+    )
     require(set(reader.tags()) <= {"sync"}, "only syncs come", expected="sync", seen=reader.tags())
     await scene.same(reader, peer)
 

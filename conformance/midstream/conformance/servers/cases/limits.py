@@ -57,7 +57,11 @@ async def a_page_ends_early_at_page_bytes(scene: Scene) -> None:
     page = await peer.call("messages", session_id=session, limit=min(200, count))
     require(len(page["items"]) < count and page["has_more"], "the page ends early", seen=len(page["items"]))
     items = await scene.copy(peer, session)
-    expect("messages in the walk", [one["message_id"] for one in items if one["role"] == "user"], [f"m{n}" for n in range(count)])
+    expect(
+        "messages in the walk",
+        [one["message_id"] for one in items if one["role"] == "user"],
+        [f"m{n}" for n in range(count)],
+    )
 
 
 @case("limits.calls-in-flight", "11.2", "G16")

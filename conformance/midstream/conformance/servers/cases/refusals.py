@@ -86,8 +86,20 @@ BADS = [
     _bad("pace-19", "subscribe", {**S, "pace_ms": 19}, "pace_ms", "7.1"),
     _bad("pace-501", "subscribe", {**S, "pace_ms": 501}, "pace_ms", "7.1"),
     _bad("cursor-number", "subscribe", {**S, "cursor": 7}, "cursor", "7.1"),
-    _bad("cursor-negative", "subscribe", {**S, "cursor": {"epoch": "e", "version": -1, "durable": 0}}, "cursor.version", "7.1"),
-    _bad("cursor-without-durable", "subscribe", {**S, "cursor": {"epoch": "e", "version": 1}}, "cursor.durable", "7.1"),
+    _bad(
+        "cursor-negative",
+        "subscribe",
+        {**S, "cursor": {"epoch": "e", "version": -1, "durable": 0}},
+        "cursor.version",
+        "7.1",
+    ),
+    _bad(
+        "cursor-without-durable",
+        "subscribe",
+        {**S, "cursor": {"epoch": "e", "version": 1}},
+        "cursor.durable",
+        "7.1",
+    ),
     _bad("cursor-null", "subscribe", {**S, "cursor": None}, "cursor", "2.1"),
     _bad("list-after-nothing", "sessions.list", {"after": "?"}, "after", "7.11"),
     _bad("list-limit-0", "sessions.list", {"limit": 0}, "limit", "7.11"),
@@ -109,13 +121,31 @@ BADS = [
     _bad("prompt-text-for-parts", "prompt", {**S, "message_id": "n", "parts": "x"}, "parts", "7.6"),
     _bad("stop-number", "stop", {**S, "turn_id": 7}, "turn_id", "7.7"),
     _bad("stop-some", "stop", {**S, "cancel_queue": "some"}, "cancel_queue", "7.7"),
-    _bad("response-of-no-kind", "respond", {**S, "interaction_id": "i", "response": {"decision": "approved"}}, "response.kind", "7.8"),
-    _bad("approval-mode-word", "sessions.approval_mode", {**S, "approval_mode": "never"}, "approval_mode", "7.11"),
+    _bad(
+        "response-of-no-kind",
+        "respond",
+        {**S, "interaction_id": "i", "response": {"decision": "approved"}},
+        "response.kind",
+        "7.8",
+    ),
+    _bad(
+        "approval-mode-word",
+        "sessions.approval_mode",
+        {**S, "approval_mode": "never"},
+        "approval_mode",
+        "7.11",
+    ),
     _bad("metadata-list", "sessions.update", {**S, "metadata": []}, "metadata", "7.11"),
     _bad("signal-without-name", "signal", {**S, "name": ""}, "name", "7.13"),
     _bad("signal-name-65", "signal", {**S, "name": "n" * 65}, "name", "7.13"),
     _bad("summary-blank", "compact", {**S, "through_sequence": 1, "summary": " "}, "summary", "7.15"),
-    _bad("summary-of-nothing", "compact", {**S, "through_sequence": 99, "summary": "s"}, "through_sequence", "7.15"),
+    _bad(
+        "summary-of-nothing",
+        "compact",
+        {**S, "through_sequence": 99, "summary": "s"},
+        "through_sequence",
+        "7.15",
+    ),
     _value("integer-too-great", "metadata.n", {"n": BIG}),
     _value("integer-too-small", "metadata.a[1]", {"a": [0, -BIG]}),
     _gone("unknown-message", "message", "message", "7.4", message_id="no"),
@@ -124,7 +154,14 @@ BADS = [
     _gone("unknown-interaction", "respond", "interaction", "7.8", interaction_id="no", response=APPROVED),
     _gone("fork-at-unknown-message", "sessions.fork", "message", "7.11", message_id="no"),
     Bad("session-taken", "sessions.create", S, "already_exists", {"id": HERE}, "7.11"),
-    Bad("message-id-of-another", "prompt", {**S, "message_id": "m1", "parts": [TEXT]}, "idempotency_conflict", {"field": "message_id", "id": "m1"}, "7.6"),
+    Bad(
+        "message-id-of-another",
+        "prompt",
+        {**S, "message_id": "m1", "parts": [TEXT]},
+        "idempotency_conflict",
+        {"field": "message_id", "id": "m1"},
+        "7.6",
+    ),
 ]
 """Calls that must be refused, on a session with one message ``m1``."""
 
@@ -138,7 +175,9 @@ async def _state(peer: Peer, session_id: str) -> list[Any]:
 async def _stage(scene: Scene, peer: Peer) -> str:
     """Make a session that stands still: with a turn that nobody ends, or an archived one where others run turns."""
     session_id = await scene.session(peer, title="stays")
-    started = await peer.call("prompt", session_id=session_id, message_id="m1", parts=[{"type": "text", "text": "first"}])
+    started = await peer.call(
+        "prompt", session_id=session_id, message_id="m1", parts=[{"type": "text", "text": "first"}]
+    )
     await peer.call("stop", session_id=session_id, turn_id=started["turn_id"])
     return session_id
 
@@ -156,7 +195,9 @@ def _case(bad: Bad) -> Case[Scene]:
             session_id = await _stage(scene, peer)
             reader = await scene.follow(peer, session_id)
             before = await _state(peer, session_id)
-            await peer.refused(bad.code, bad.method, _named(bad.params, session_id), **_named(bad.details, session_id))
+            await peer.refused(
+                bad.code, bad.method, _named(bad.params, session_id), **_named(bad.details, session_id)
+            )
             if bad.method == "subscribe":
                 before_tags = reader.tags()
                 expect("an error leaves the session unsubscribed (4.2)", reader.tags(), before_tags)
@@ -172,11 +213,36 @@ for _one in BADS:
     SUITE.add(_case(_one))
 
 RAW: list[tuple[str, bytes | None, str | None, str]] = [
-    ("nan", b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1n\xcb\x7f\xf8\0\0\0\0\0\0", '{"session_id":"s","metadata":{"n":NaN}}]', "metadata.n"),
-    ("infinity", b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1n\xcb\x7f\xf0\0\0\0\0\0\0", '{"session_id":"s","metadata":{"n":1e999}}]', "metadata.n"),
-    ("key-twice", b"\x83\xaasession_id\xa1s\xa5title\xa1a\xa5title\xa1b", '{"session_id":"s","title":"a","title":"b"}]', "title"),
-    ("key-twice-inside", b"\x82\xaasession_id\xa1s\xa8metadata\x82\xa1k\x01\xa1k\x01", '{"session_id":"s","metadata":{"k":1,"k":1}}]', "metadata.k"),
-    ("lone-surrogate", b"\x82\xaasession_id\xa1s\xa5title\xa3\xed\xa0\x80", '{"session_id":"s","title":"\\ud800"}]', "title"),
+    (
+        "nan",
+        b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1n\xcb\x7f\xf8\0\0\0\0\0\0",
+        '{"session_id":"s","metadata":{"n":NaN}}]',
+        "metadata.n",
+    ),
+    (
+        "infinity",
+        b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1n\xcb\x7f\xf0\0\0\0\0\0\0",
+        '{"session_id":"s","metadata":{"n":1e999}}]',
+        "metadata.n",
+    ),
+    (
+        "key-twice",
+        b"\x83\xaasession_id\xa1s\xa5title\xa1a\xa5title\xa1b",
+        '{"session_id":"s","title":"a","title":"b"}]',
+        "title",
+    ),
+    (
+        "key-twice-inside",
+        b"\x82\xaasession_id\xa1s\xa8metadata\x82\xa1k\x01\xa1k\x01",
+        '{"session_id":"s","metadata":{"k":1,"k":1}}]',
+        "metadata.k",
+    ),
+    (
+        "lone-surrogate",
+        b"\x82\xaasession_id\xa1s\xa5title\xa3\xed\xa0\x80",
+        '{"session_id":"s","title":"\\ud800"}]',
+        "title",
+    ),
     ("bin", b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1b\xc4\x01x", None, "metadata.b"),
     ("ext", b"\x82\xaasession_id\xa1s\xa8metadata\x81\xa1e\xd4\x01x", None, "metadata.e"),
     ("not-utf-8", b"\x82\xaasession_id\xa1s\xa5title\xa1\xff", None, "title"),
@@ -199,14 +265,18 @@ def _raw(name: str, packed: bytes | None, text: str | None, field: str) -> Case[
                 message = '["call",7,"sessions.update",' + tail
             await peer.send_raw(message)
             frame = await peer.until(lambda one: one.tag in {"error", "result"}, "an error")
-            is_framing = frame.tag == "error" and frame.plain[1] is None and frame.plain[2]["code"] == "malformed"
+            is_framing = (
+                frame.tag == "error" and frame.plain[1] is None and frame.plain[2]["code"] == "malformed"
+            )
             if is_framing and name in {"nan", "not-utf-8"} and not codec.binary:
                 continue  # NaN is no JSON at all
             expect("the answer", (frame.plain[0], frame.plain[1]), ("error", 7))
             check_error(frame.plain[2], "invalid", {"field": field}, name)
             await peer.ping()
 
-    title = f"A value that the protocol does not carry ({name}) is refused as `invalid`, and its field is named."
+    title = (
+        f"A value that the protocol does not carry ({name}) is refused as `invalid`, and its field is named."
+    )
     return Case(id=f"refusals.value-{name}", title=title, section="2.1", guarantees=("G16",), run=run)
 
 
@@ -233,7 +303,9 @@ async def a_deleted_session_is_like_none(scene: Scene) -> None:
     for method, params in UNKNOWN_SESSION:
         if params is None:
             continue
-        errors = [await peer.refused("not_found", method, {"session_id": one, **params}) for one in (name, never)]
+        errors = [
+            await peer.refused("not_found", method, {"session_id": one, **params}) for one in (name, never)
+        ]
         texts = [error["message"].replace(one, "S") for error, one in zip(errors, (name, never), strict=True)]
         require(texts[0] == texts[1], "the two are not to be told apart", expected=texts[1], seen=texts[0])
     await peer.refused("already_exists", "sessions.create", {"session_id": name}, id=name)

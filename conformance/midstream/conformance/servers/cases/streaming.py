@@ -66,7 +66,12 @@ async def messages_are_created_durable(scene: Scene) -> None:
             continue
         content = frame.plain[4]
         new = [entry for entry in content.get("messages", []) if "role" in entry]
-        tools = [part for entry in content.get("messages", []) for part in entry.get("parts", []) if part["type"] == "tool" and part["state"] != "input-streaming"]
+        tools = [
+            part
+            for entry in content.get("messages", [])
+            for part in entry.get("parts", [])
+            if part["type"] == "tool" and part["state"] != "input-streaming"
+        ]
         ended = [turn for turn in content.get("turns", []) if turn["state"] != "running"]
         if new or tools or ended or "session" in content:
             require(frame.plain[3], "this change is durable (8.3, 2.4)", expected=True, seen=frame.plain)
@@ -83,9 +88,22 @@ async def what_is_durable_is_in_the_stored_page(scene: Scene) -> None:
     tool = await held.tool("ready")
     await held.taken()
     page = await peer.call("messages", session_id=session, stored=True)
-    require(page["version"] >= reader.replica.durable, "the stored page is at the last commit", expected=reader.replica.durable, seen=page["version"])
-    expect("the stored tool", [part["part_id"] for part in page["items"][-1]["parts"] if part["type"] == "tool"], [tool])
-    expect("the stored text (8.3: a commit stores the whole message)", page["items"][-1]["parts"][0]["text"], "some text ")
+    require(
+        page["version"] >= reader.replica.durable,
+        "the stored page is at the last commit",
+        expected=reader.replica.durable,
+        seen=page["version"],
+    )
+    expect(
+        "the stored tool",
+        [part["part_id"] for part in page["items"][-1]["parts"] if part["type"] == "tool"],
+        [tool],
+    )
+    expect(
+        "the stored text (8.3: a commit stores the whole message)",
+        page["items"][-1]["parts"][0]["text"],
+        "some text ",
+    )
     await held.end()
 
 
@@ -106,7 +124,13 @@ async def a_tool_is_one_part_from_call_to_outcome(scene: Scene) -> None:
     await peer.ping()
     (part,) = reader.messages[-1]["parts"]
     seen = {key: part.get(key) for key in ("state", "input", "input_text", "output", "preliminary")}
-    wanted = {"state": "completed", "input": {"x": 1}, "input_text": '{"x": 1}', "output": {"found": []}, "preliminary": None}
+    wanted = {
+        "state": "completed",
+        "input": {"x": 1},
+        "input_text": '{"x": 1}',
+        "output": {"found": []},
+        "preliminary": None,
+    }
     expect("the tool", seen, wanted)
     await scene.same(reader, peer)
     await held.end()
@@ -116,26 +140,49 @@ async def a_tool_is_one_part_from_call_to_outcome(scene: Scene) -> None:
 async def the_end_of_a_turn_closes_what_is_open(scene: Scene) -> None:
     """At the end of a turn, however it ends, open texts are `done` and open tools `failed` with the word for it."""
     peer = await scene.open()
-    for state, word in (("completed", "turn_completed"), ("failed", "turn_failed"), ("stopped", "turn_stopped")):
+    for state, word in (
+        ("completed", "turn_completed"),
+        ("failed", "turn_failed"),
+        ("stopped", "turn_stopped"),
+    ):
         session = await scene.session(peer)
         held = await scene.turn(peer, session)
         reader = await scene.follow(peer, session)
         await held.say("half a sen")
         await held.tool("ready")
-        action = {"type": "action", "part_id": "act", "action_id": "a", "action_type": "x", "state": "running", "title": "t"}
+        action = {
+            "type": "action",
+            "part_id": "act",
+            "action_id": "a",
+            "action_type": "x",
+            "state": "running",
+            "title": "t",
+        }
         await held.write("add_part", part=action)
         await held.taken()
         if state == "stopped":
-            expect("the stop", (await peer.call("stop", session_id=session, turn_id=held.turn_id))["stopped"], True)
+            expect(
+                "the stop",
+                (await peer.call("stop", session_id=session, turn_id=held.turn_id))["stopped"],
+                True,
+            )
         elif state == "failed":
             await held.end("failed", failure={"code": "overslept", "message": "It failed."})
         else:
             await held.end()
         await peer.so(lambda reader=reader: "running_turn_id" not in reader.session, "the end")  # type: ignore[misc]  # bound at once
         parts = reader.messages[1]["parts"]
-        expect("the parts", [(part.get("state"), part.get("error")) for part in parts[:3]], [("done", None), ("failed", word), ("failed", None)])
+        expect(
+            "the parts",
+            [(part.get("state"), part.get("error")) for part in parts[:3]],
+            [("done", None), ("failed", word), ("failed", None)],
+        )
         turn = reader.turns[held.turn_id]
-        expect("the turn", (turn["state"], "finished_at" in turn, "error" in turn), (state, True, state == "failed"))
+        expect(
+            "the turn",
+            (turn["state"], "finished_at" in turn, "error" in turn),
+            (state, True, state == "failed"),
+        )
         if state == "failed":
             expect("the error part", (parts[-1]["type"], parts[-1]["code"]), ("error", "overslept"))
         await scene.same(reader, peer)
@@ -172,7 +219,11 @@ async def internal_messages_are_for_who_asks(scene: Scene) -> None:
     await peer.so(lambda: "running_turn_id" not in reader.session, "the end")
     await inner.so(lambda: insider.last == reader.last, "the end")
     require("skip" in reader.tags() or reader.last == insider.last, "versions go on", seen=reader.tags())
-    expect("what the insider has", [one["sequence"] for one in insider.messages if one["visibility"] == "internal"], [hidden])
+    expect(
+        "what the insider has",
+        [one["sequence"] for one in insider.messages if one["visibility"] == "internal"],
+        [hidden],
+    )
     expect("what others have", [one["sequence"] for one in reader.messages if one["sequence"] == hidden], [])
     answer = await peer.call("verify", session_id=session, from_sequence=1, to_sequence=10)
     require(hidden not in [one[0] for one in answer["digests"]], "no digest shows it", seen=answer["digests"])
@@ -195,7 +246,12 @@ async def a_hidden_change_is_a_skip(scene: Scene) -> None:
     await held.wrote(await held.write("add_internal", parts=[{"type": "text", "text": "hint"}]))
     await peer.ping()
     shown = await peer.call("messages", session_id=session, limit=1, include_internal=True)
-    require(shown["version"] == reader.last, "the reader stands where the session stands", expected=shown["version"], seen=reader.last)
+    require(
+        shown["version"] == reader.last,
+        "the reader stands where the session stands",
+        expected=shown["version"],
+        seen=reader.last,
+    )
     page = await peer.call("messages", session_id=session, limit=1)
     expect("the newest visible message", page["items"][0]["sequence"], first["items"][0]["sequence"])
     expect("has_more counts visible messages", page["has_more"], True)

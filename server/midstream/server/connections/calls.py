@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import structlog
@@ -170,6 +171,8 @@ class Calls:
         try:
             self._begin(connection, call, answer, send_away)
         except MidstreamError as error:
+            if call.method == "subscribe":
+                self._give_up(connection, call)
             answer(error)
         except Exception:  # noqa: BLE001 - one call must not end a connection
             _log.exception("call_failed", method=call.method)
@@ -230,6 +233,14 @@ class Calls:
             self._registry.post(session_id, command)
         else:
             self._registry.post_global(command)
+
+    def _give_up(self, connection: Connection, call: Call) -> None:
+        """End the subscription that a refused `subscribe` was to replace, where it names one (SPEC 4.2)."""
+        with suppress(MidstreamError):
+            params, _ = connection.codec.decode_params(
+                "unsubscribe", call.params, nesting=self._limits.nesting
+            )
+            self._leave(connection.unsubscribe(str(getattr(params, "session_id", ""))))
 
     def _to_pool(
         self, connection: Connection, params: msgspec.Struct, send_away: Callable[[], None]

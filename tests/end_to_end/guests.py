@@ -32,7 +32,8 @@ def token(subject: str, *, ttl: float = HOUR, secret: str = SECRET, **claims: An
 async def say_hello_back(turn: Turn) -> None:
     """An agent that answers with one text."""
     async with turn.step() as step:
-        await step.write("Hello")
+        async with step.text() as text:
+            await text.append("Hello")
 
 
 @asynccontextmanager

@@ -279,8 +279,9 @@ class Attachment:
                 return self._answered(frame.interaction)
             case Detached():
                 self.lost()
-                if frame.code in {"ended", "fenced"}:
-                    return [Over("fenced" if frame.code == "fenced" else "ended")]
+                if frame.code in {"ended", "fenced", "forbidden"}:
+                    # who may not any more is let go like one that was replaced: others write this turn
+                    return [Over("ended" if frame.code == "ended" else "fenced")]
                 return [AttachAgain(frame.code)]
 
     def _ack(self, n: int) -> list[Event]:

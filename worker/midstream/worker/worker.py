@@ -13,6 +13,7 @@ import structlog
 from midstream.agents.turn import Agent
 from midstream.client.calls import Answer
 from midstream.client.clock import Clock, SystemClock
+from midstream.client.credentials import Token
 from midstream.client.errors import (
     ClientClosed,
     ClientError,
@@ -52,7 +53,8 @@ log = structlog.get_logger("midstream.worker")
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker can be told beyond what it is; the defaults are right."""
 
-    token: str | None = None
+    token: Token | None = None
+    """Says who the worker is, with the scope ``agent``: a text, or a function that returns one for now."""
     encoding: Encoding = "msgpack"
     max_frame_bytes: int = MAX_FRAME_BYTES
     """The longest frame that is taken from the server."""

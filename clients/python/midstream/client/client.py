@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from midstream.client.clock import Clock, SystemClock
+from midstream.client.credentials import Token
 from midstream.client.errors import MidstreamError
 from midstream.client.hub import Hub
 from midstream.client.link import LinkOptions, LinkState
@@ -54,7 +55,7 @@ class Client:
     def __init__(
         self,
         url: str,
-        token: str | None = None,
+        token: Token | None = None,
         encoding: Encoding = "msgpack",
         *,
         clock: Clock | None = None,
@@ -62,6 +63,10 @@ class Client:
         options: Options = DEFAULT_OPTIONS,
     ) -> None:
         """Prepare to connect to ``url`` (``ws://`` or ``wss://``).
+
+        ``token`` says who the client is: a text, or a function, async or not, that returns a token that is
+        good now. With a function the client gets a new one in time, gives it to the server without losing the
+        connection, and asks again where one was refused.
 
         ``clock`` and ``random`` are for simulations: no other time or chance is used, but the loop's.
 

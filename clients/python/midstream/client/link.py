@@ -10,31 +10,39 @@ import asyncio
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from midstream.client.clock import Clock
+from midstream.client.credentials import RENEW_AGAIN_S, Credentials, Token, renew_after
 from midstream.client.errors import IncompatibleServer, MidstreamError
 from midstream.client.reconnect import DEFAULT_POLICY, Connect, Drop, Effect, Policy, Reconnect
 from midstream.client.timers import Timer, Timers
 from midstream.client.transport import MAX_FRAME_BYTES, LinkEnded, Transport
+from midstream.protocol.calls import AuthParams, AuthResult
 from midstream.protocol.codec import Codec
 from midstream.protocol.frames import (
+    Call,
     ErrorFrame,
     GoAway,
     Hello,
     Ping,
     Pong,
+    Result,
     ServerFrame,
     Welcome,
     WelcomeInfo,
 )
 from midstream.protocol.limits import PROTOCOL_VERSION
+from midstream.protocol.values import MAX_INTEGER
 
 LinkState: TypeAlias = Literal["connecting", "live", "offline", "closed"]
 """``connecting``: an attempt is under way. ``live``: welcomed. ``offline``: waiting to try again."""
 
+AUTH_ID: Final = MAX_INTEGER
+"""The id of the link's own calls; those of its user count up from the other end."""
 LEAST_HEARTBEAT_S = 0.1
 """A server that names a shorter heartbeat is not believed."""
 
@@ -64,7 +72,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     codec: Codec
-    token: str | None = None
+    token: Token | None = None
     policy: Policy = DEFAULT_POLICY
     max_frame_bytes: int = MAX_FRAME_BYTES
 
@@ -88,6 +96,9 @@ class Link:
         self._dropped: str | None = None
         self._timer: Timer | None = None
         self._closing = False
+        self._credentials = Credentials(options.token)
+        self._renew_at: Timer | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to connect; of no effect the second time."""
@@ -101,12 +112,14 @@ class Link:
             self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
+        self._stop_renewing()
 
     async def close(self) -> None:
         """End for good, and return when nothing runs any more."""
         self.abort()
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        tasks = {task for task in (self._task, self._renewal) if task is not None}
+        if tasks:
+            await asyncio.wait(tasks)
 
     def _act(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -144,6 +157,10 @@ class Link:
         """Make one connection and read it to its end; return why it ended."""
         options = self._options
         try:
+            token = await self._credentials.get()
+        except Exception as error:  # noqa: BLE001 - the program's own; its text may hold what nobody should see
+            return LinkEnded(f"no token was to be had: {type(error).__name__}")
+        try:
             transport = await Transport.open(
                 options.url, options.codec, max_frame_bytes=options.max_frame_bytes
             )
@@ -151,7 +168,7 @@ class Link:
             return ended
         self._transport = transport
         try:
-            hello = Hello(PROTOCOL_VERSION, options.token, {"client": "midstream-python", "version": VERSION})
+            hello = Hello(PROTOCOL_VERSION, token, {"client": "midstream-python", "version": VERSION})
             transport.send(options.codec.encode(hello))
             self._welcomed(transport, await _welcome(transport))
             while True:
@@ -160,6 +177,7 @@ class Link:
             return ended
         finally:
             self._transport = None
+            self._stop_renewing()
             await transport.close()
 
     def _welcomed(self, transport: Transport, welcome: WelcomeInfo) -> None:
@@ -168,6 +186,8 @@ class Link:
         self._core.welcomed(self._clock.now(), heartbeat_s)
         self._arm()
         self.problem = None
+        self._credentials.accepted()
+        self._renew_later(welcome.token_ms)
         self._user.link_opened(transport, welcome)
 
     def _received(self, transport: Transport, frame: ServerFrame | None) -> None:
@@ -181,8 +201,53 @@ class Link:
         elif isinstance(frame, GoAway):
             self._core.goaway(self._clock.now(), frame.reconnect_after_ms / 1000)
             self._arm()
+        elif isinstance(frame, (Result, ErrorFrame)) and frame.id == AUTH_ID:
+            self._renewed(frame)
         elif frame is not None:
             self._user.link_frame(frame)
+
+    # The token
+
+    def _renew_later(self, token_ms: int | UnsetType) -> None:
+        if token_ms is not UNSET and self._credentials.is_renewable:
+            self._renew_in(renew_after(token_ms / 1000))
+
+    def _renew_in(self, seconds: float) -> None:
+        self._renew_at = self._timers.later(seconds, self._renew)
+
+    def _renew(self) -> None:
+        self._renewal = asyncio.get_running_loop().create_task(
+            self._give_new(), name="midstream client renewal"
+        )
+
+    async def _give_new(self) -> None:
+        """Get a token and give it to the server, on the connection that there is."""
+        try:
+            token = await self._credentials.get()
+        except Exception:  # noqa: BLE001 - the program's own; it may go better the next time
+            self._renew_in(RENEW_AGAIN_S)
+            return
+        codec = self._options.codec
+        if self._transport is not None and token is not None:
+            params = codec.raw(AuthParams(token=token))
+            self._transport.send(codec.encode(Call(AUTH_ID, "auth", params)))
+
+    def _renewed(self, frame: Result | ErrorFrame) -> None:
+        if isinstance(frame, ErrorFrame):
+            self._renew_in(RENEW_AGAIN_S)
+            return
+        try:
+            answer = cast("AuthResult", self._options.codec.decode_result("auth", frame.result))
+        except MidstreamError:
+            self._drop("the server's answer to auth cannot be read")
+        else:
+            self._renew_later(answer.token_ms)
+
+    def _stop_renewing(self) -> None:
+        if self._renew_at is not None:
+            self._renew_at.cancel()
+        if self._renewal is not None:
+            self._renewal.cancel()
 
     def _attempt_done(self, task: asyncio.Task[LinkEnded]) -> None:
         # a done callback has nobody to raise to
@@ -194,9 +259,11 @@ class Link:
         if self._closing:
             return
         self.problem = self._dropped or ended.why
-        self._core.lost(self._clock.now(), final=ended.final is not None)
-        if ended.final is not None:
-            self._user.link_ended(ended.final)
+        verdict = self._credentials.ended(ended.code)
+        final = None if verdict in {"at once", "later"} else ended.final
+        self._core.lost(self._clock.now(), final=final is not None, at_once=verdict == "at once")
+        if final is not None:
+            self._user.link_ended(final)
         else:
             self._user.link_down("offline")
             self._arm()

@@ -178,8 +178,11 @@ class Reconnect:
         if self.phase is Phase.OPEN:
             self._return_at = now + min(max(after_s, 0.0), self._policy.goaway_limit_s)
 
-    def lost(self, now: float, *, final: bool = False) -> None:
-        """Learn that the connection or the attempt ended; ``final`` says that coming back is of no use."""
+    def lost(self, now: float, *, final: bool = False, at_once: bool = False) -> None:
+        """Learn that the connection or the attempt ended.
+
+        ``final`` says that coming back is of no use, ``at_once`` that nothing is to be waited for.
+        """
         if self.phase in {Phase.IDLE, Phase.CLOSED}:
             return
         if self._welcomed_at is not None and now - self._welcomed_at >= self._policy.stable_s:
@@ -189,7 +192,9 @@ class Reconnect:
             self.phase = Phase.CLOSED
             return
         self.phase = Phase.WAITING
-        if self._return_at is not None:
+        if at_once:
+            self._retry_at = now
+        elif self._return_at is not None:
             self._retry_at = max(now, self._return_at)
         elif self._probe is not None:  # lost in the sleep: whoever opens the lid wants to be connected
             self._retry_at = now

@@ -45,9 +45,10 @@ VERSION_MISMATCH = 4503
 class LinkEnded(Exception):
     """A connection, or the attempt to make one, is over; ``final`` is the reason never to try again."""
 
-    def __init__(self, why: str, final: MidstreamError | None = None) -> None:
-        """Say why, in words for a person."""
+    def __init__(self, why: str, final: MidstreamError | None = None, code: int | None = None) -> None:
+        """Say why, in words for a person; ``code`` is that of the close frame, if one came."""
         super().__init__(why)
+        self.code = code
         self.why = why
         self.final = final
 
@@ -178,13 +179,14 @@ class Transport:
     def _ending(self) -> LinkEnded:
         code, reason = self._connection.close_code, self._connection.close_reason or ""
         if code is None or comes_back(code):
-            return LinkEnded(f"the connection ended (code {code}{', ' + reason if reason else ''})")
+            why = f"the connection ended (code {code}{', ' + reason if reason else ''})"
+            return LinkEnded(why, code=code)
         rejected = ConnectionRejected(code, reason)
         if code == VERSION_MISMATCH:
             return LinkEnded(
                 str(rejected), IncompatibleServer(f"The server does not speak version 1: {reason}.")
             )
-        return LinkEnded(str(rejected), rejected)
+        return LinkEnded(str(rejected), rejected, code)
 
 
 def _refused(url: str, status: int) -> LinkEnded:

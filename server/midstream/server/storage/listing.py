@@ -56,8 +56,8 @@ def list_sessions(
     id and an owner, is passed over: a page is full all the same.
     """
     time, session_id = after or (2**62, "")
-    values = {"archived": int(archived), "time": time, "id": session_id, "last": _LAST}
-    values |= {"owner": selection.owner}
+    values: dict[str, str | int | None] = {"archived": int(archived), "time": time, "id": session_id}
+    values |= {"last": _LAST, "owner": selection.owner}
     values |= {"ids": json.dumps(selection.ids), "prefixes": json.dumps(selection.prefixes)}
     which, time_of = _which(connection, selection, values)
     found = connection.execute(

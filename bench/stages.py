@@ -29,7 +29,7 @@ from midstream.protocol.codec import MSGPACK
 from midstream.protocol.frames import SyncPayload
 from midstream.server import TextStream, Turn, interpreter
 from midstream.server.connections.backlog import Backlog
-from midstream.server.connections.outbox import DEFAULT_MARK_BYTES, Outbox
+from midstream.server.connections.outbox import Outbox
 from midstream.server.connections.subscription import Subscription
 from midstream.server.connections.websocket import sealer
 from midstream.server.sessions.services import Settings
@@ -40,6 +40,8 @@ READERS: Final = 2
 TOKENS: Final = 40_000
 """Tokens of one measurement, of all sessions together."""
 RUNS: Final = 3
+MARK_BYTES: Final = 1024 * 1024
+"""What may wait for a reader, and for all; here nothing does."""
 NOTHING_JOINED: Final = Settings(tick_limit_seconds=0.0)
 
 
@@ -102,7 +104,7 @@ class _Nobody:
 
 
 def _outbox() -> Outbox:
-    backlog = Backlog(DEFAULT_MARK_BYTES, DEFAULT_MARK_BYTES)
+    backlog = Backlog(MARK_BYTES, MARK_BYTES)
     return Outbox(
         MSGPACK,
         seal=sealer(MSGPACK),

@@ -8,6 +8,7 @@ RECONNECT = "midstream.client.reconnect"
 CALLS = "midstream.client.calls"
 EXCHANGE = "midstream.client.exchange"
 PROMPTS = "midstream.client.prompts"
+CREDENTIALS = "midstream.client.credentials"
 TRANSPORT = "midstream.client.transport"
 SESSIONS = "midstream.client.sessions"
 LISTING = "midstream.client.listing"
@@ -260,6 +261,30 @@ CONNECTING = (
     ),
 )
 
+TOKENS = (
+    Mutant(
+        "token_not_renewed",
+        "4.7",
+        "lets its token end",
+        "tokens.renewed",
+        (Edit(LINK, "if token_ms is not UNSET and self._credentials.is_renewable:", "if token_ms == 0:"),),
+    ),
+    Mutant(
+        "expiry_is_a_refusal",
+        "11.3",
+        "takes a token that ended for one that is not accepted",
+        "tokens.expired",
+        (Edit(CREDENTIALS, "if code == TOKEN_EXPIRED:", "if code == 0:"),),
+    ),
+    Mutant(
+        "unauthorized_for_ever",
+        "11.3",
+        "comes back however often its tokens are refused",
+        "tokens.unauthorized",
+        (Edit(CREDENTIALS, 'if self._refusals == 1 else "never"', 'if self._refusals == 1 else "later"'),),
+    ),
+)
+
 LISTS = (
     Mutant(
         "list_upside_down",
@@ -317,4 +342,4 @@ LISTS = (
     ),
 )
 
-CONNECTION = (*SUBSCRIBING, *SENDING, *CONNECTING, *LISTS)
+CONNECTION = (*SUBSCRIBING, *SENDING, *CONNECTING, *TOKENS, *LISTS)

@@ -15,17 +15,23 @@ from midstream.client import Client, MidstreamError, Options, Policy, Session, S
 from midstream.protocol.calls import Delivery
 from midstream.protocol.digest import message_digest
 
-CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list"]
+CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list", "tokens"]
 Told = dict[str, object]
 
 
 class UnderTest:
     """One client, from ``connect`` to ``close``."""
 
-    def __init__(self, url: str, encoding: Literal["msgpack", "json"], scale: float) -> None:
+    def __init__(
+        self, url: str, encoding: Literal["msgpack", "json"], scale: float, tokens: list[str]
+    ) -> None:
         """Prepare to connect; all pauses of the client are multiplied by ``scale``."""
+
+        def token() -> str:
+            return tokens.pop(0) if len(tokens) > 1 else tokens[0]
+
         policy = Policy(backoff_s=0.5 * scale, backoff_limit_s=30 * scale, stable_s=10 * scale)
-        self._client = Client(url, encoding=encoding, options=Options(policy=policy))
+        self._client = Client(url, token if tokens else None, encoding, options=Options(policy=policy))
         self._sessions: dict[str, Session] = {}
         self._opening: set[asyncio.Task[None]] = set()
         self._handles: dict[str, dict[str, TurnHandle]] = {}
@@ -168,7 +174,12 @@ class Program:
         do = str(told["do"])
         if do == "connect":
             encoding = cast('Literal["msgpack", "json"]', told["encoding"])
-            self._client = UnderTest(str(told["url"]), encoding, float(str(told["scale"])))
+            self._client = UnderTest(
+                str(told["url"]),
+                encoding,
+                float(str(told["scale"])),
+                cast("list[str]", told["tokens"]),
+            )
             await self._client.begin()
             return {}
         client = self._client

@@ -7,7 +7,7 @@ says it shows: never torn, doubled or half applied (SPEC 1.4, 5.6).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,11 +77,13 @@ class Scene:
 
     # The client
 
-    async def connect(self, *, encoding: Literal["msgpack", "json"] | None = None) -> None:
-        """Let the client begin to connect."""
-        await self.tell(
-            "connect", url=self.server.url, encoding=encoding or self.settings.encoding, scale=self.scale
-        )
+    async def connect(
+        self, *, encoding: Literal["msgpack", "json"] | None = None, tokens: Sequence[str] = ()
+    ) -> None:
+        """Let the client begin to connect; of ``tokens`` it uses the next one whenever it needs one."""
+        encoding = encoding or self.settings.encoding
+        given: list[Value] = [*tokens]
+        await self.tell("connect", url=self.server.url, encoding=encoding, scale=self.scale, tokens=given)
 
     async def tell(self, do: str, *, within: float | None = None, **params: Value) -> msgspec.Raw:
         """Give the client an instruction that it can carry out; see :meth:`Driver.ask`."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import UNSET
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
@@ -235,6 +236,8 @@ class ScriptedServer:
         self.heartbeat_ms = 60_000
         self.limits: Limits = DEFAULT_LIMITS
         self.welcomes = True
+        self.token_ms: int | None = None
+        """In how many ms the welcome says that the token expires."""
         self.peers: list[Peer] = []
         """All connections, in the order in which they were opened."""
         self.opened_at: list[float] = []
@@ -283,6 +286,7 @@ class ScriptedServer:
             limits=self.limits,
             subject="local",
             scopes=["read", "write", "internal", "agent"],
+            token_ms=UNSET if self.token_ms is None else self.token_ms,
         )
 
 

@@ -12,6 +12,7 @@ from midstream.conformance.clients.cases import (
     reconnecting,
     subscribing,
     syncs,
+    tokens,
     window,
     wire,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "reconnecting",
     "subscribing",
     "syncs",
+    "tokens",
     "window",
     "wire",
 ]

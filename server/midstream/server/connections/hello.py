@@ -23,9 +23,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     """Names the server's software and version in ``welcome``."""
-    limits: Limits = Limits()
-    heartbeat_seconds: float = 15.0
-    sync_seconds: float = 60.0
+    limits: Limits
+    heartbeat_seconds: float
+    sync_seconds: float
     authentication: Authentication | None = None
     """Who somebody is; None: everybody is local."""
 

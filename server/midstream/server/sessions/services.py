@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 import msgspec
 import structlog
 
-from midstream.protocol.limits import DEFAULT_LIMITS, Limits
+from midstream.protocol.limits import Limits
 from midstream.server.clock import Clock
+from midstream.server.config import Config
 from midstream.server.ids import Ids
 from midstream.server.inputs import InputPolicy
 from midstream.server.sessions.access import Authorization, Everybody
@@ -96,20 +97,24 @@ class Agents(Protocol):
         ...
 
 
+_USUAL = Config()
+"""What a server is set to where nobody says more: the one place of these numbers."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How session loops behave."""
 
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits = _USUAL.limits
     inputs: InputPolicy = InputPolicy()
-    tick_seconds: float = 0.0
+    tick_seconds: float = _USUAL.tick_ms / 1000
     """Seconds between two publications of streamed text of one session, at least."""
-    tick_limit_seconds: float = 0.05
+    tick_limit_seconds: float = _USUAL.tick_limit_ms / 1000
     """What they grow to under load, at most."""
-    history_bytes: int = 1024 * 1024
+    history_bytes: int = _USUAL.history_bytes
     """Bytes of recent changes that a session keeps to replay."""
-    idle_seconds: float = 60.0
+    idle_seconds: float = _USUAL.idle_seconds
     """Seconds after which a session that nobody uses is let go."""
-    watch_seconds: float = 0.1
+    watch_seconds: float = _USUAL.watch_ms / 1000
     """Seconds between two frames to those who watch the list of sessions, at least."""
     mailbox: int = 16_384
     """Commands that may wait for one session, of about 500 bytes each; beyond it they are refused.

@@ -33,6 +33,13 @@ Seed = Annotated[
 Jobs = Annotated[int, typer.Option(min=1, help="How many cases run at a time.")]
 
 
+class Encoding(StrEnum):
+    """What goes over the wire (SPEC 3.1)."""
+
+    MSGPACK = "msgpack"
+    JSON = "json"
+
+
 class AgentChoice(StrEnum):
     """Who runs the turns that cases need."""
 
@@ -112,7 +119,7 @@ def _say(result: Any) -> None:  # noqa: ANN401 - a result, imported late
 
 
 @conforming.command(context_settings={"ignore_unknown_options": True})
-def client(  # noqa: PLR0913 - each is an option of the command
+def client(
     command: Annotated[
         list[str],
         typer.Argument(
@@ -122,6 +129,10 @@ def client(  # noqa: PLR0913 - each is an option of the command
     *,
     only: Only = None,
     report: Reports = None,
+    encoding: Annotated[Encoding, typer.Option(help="What the client is to speak.")] = Encoding.MSGPACK,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that it may take for what is due at once.")
+    ] = 8.0,
     seed: Seed = None,
     jobs: Jobs = 4,
 ) -> None:
@@ -131,6 +142,6 @@ def client(  # noqa: PLR0913 - each is an option of the command
 
     forms = _forms(report)
     chance = secrets.randbelow(2**31) if seed is None else seed
-    settings = Settings(seed=chance)
+    settings = Settings(encoding=encoding.value, patience=patience, seed=chance)
     found = asyncio.run(conform_client(command, only=only or (), settings=settings, jobs=jobs, done=_say))
     finish(found, forms)

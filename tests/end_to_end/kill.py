@@ -62,7 +62,7 @@ class NeverBack(Chronicle):
 class Siege:
     """One database, the servers that are killed on it, and who goes on all the same."""
 
-    moments = MOMENTS
+    moments: tuple[str, ...] = MOMENTS
     """When servers die."""
 
     def __init__(self, directory: Path, seed: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from midstream.protocol.calls import Page, PromptResult, SessionResult
 from midstream.protocol.limits import Limits
+from midstream.protocol.model import TurnFailure
 from midstream.server import Turn
 from tests.end_to_end.process import ServerProcess
 from tests.end_to_end.stage import Stage, prompt_params
@@ -46,7 +47,7 @@ async def test_an_agent_that_writes_without_end_is_ended_at_the_limit_that_it_me
             )
         )
         turn = reader.replica.turns[prompt.turn_id or ""]
-        assert turn.error is not None
+        assert isinstance(turn.error, TurnFailure)
         assert "limit" in f"{turn.error.code} {turn.error.message}".lower()
         assert len(reader.replica.messages()[-1].parts) <= LIMITS.parts + 1
         assert (await stage.prompt("again")).state == "started"

@@ -11,7 +11,7 @@ import pytest
 from midstream.cli.stopping import OVERDUE
 from midstream.protocol.calls import Page, PromptResult, SessionResult
 from midstream.protocol.frames import GoAway
-from midstream.protocol.model import TextPart
+from midstream.protocol.model import TextPart, TurnFailure
 from tests.cli.processes import WAITING, free_port, serving, started
 from tests.end_to_end.restart import run
 from tests.end_to_end.stage import prompt_params, until_ended
@@ -72,7 +72,7 @@ async def test_readers_are_told_to_go_see_the_turn_end_as_interrupted_and_are_le
         assert await answer_of(url, "/readyz") == 503
         await until_ended(reader, turn.turn_id)
         ended = reader.replica.turns[turn.turn_id]
-        assert ended.error is not None
+        assert isinstance(ended.error, TurnFailure)
         assert ended.error.code == "runtime_interrupted"
         await reader.line.until(lambda: not reader.line.is_open)
         assert reader.line.code == 4000

@@ -22,6 +22,7 @@ import typer
 
 from midstream.cli.conform import conforming
 from midstream.cli.failure import MISUSED, CommandFailed
+from midstream.cli.options import SecretFile, SessionId, TokenFile, Url
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
@@ -53,10 +54,6 @@ def _midstream(
     pass
 
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="Where the server is, such as ws://127.0.0.1:8787.")]
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
-
-
 @app.command()
 def serve(  # noqa: PLR0913 - each is an option of the command
     *,
@@ -69,7 +66,9 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     database: Annotated[
         str | None, typer.Option(help="The SQLite file; it is made where it is missing. [MIDSTREAM_DATABASE]")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="A loopback address. [MIDSTREAM_HOST]")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Beyond loopback it needs tokens and TLS. [MIDSTREAM_HOST]")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="0 takes a free one. [MIDSTREAM_PORT]")] = None,
     drain_seconds: Annotated[
         int | None, typer.Option(help="How long turns may go on after Ctrl-C. [MIDSTREAM_DRAIN_SECONDS]")
@@ -84,6 +83,18 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         str | None, typer.Option(help="Serve the page in this folder instead of ours. [MIDSTREAM_PAGE]")
     ] = None,
     no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page.")] = False,
+    token_secret_file: SecretFile = None,
+    token_keys: Annotated[
+        str | None, typer.Option(help="A JWKS file with public keys of tokens. [MIDSTREAM_TOKEN_KEYS]")
+    ] = None,
+    cert: Annotated[str | None, typer.Option(help="The certificate for TLS. [MIDSTREAM_TLS_CERT]")] = None,
+    key: Annotated[str | None, typer.Option(help="The certificate's key. [MIDSTREAM_TLS_KEY]")] = None,
+    anyone_may_connect: Annotated[
+        bool, typer.Option("--anyone-may-connect", help="Listen beyond loopback without tokens.")
+    ] = False,
+    tls_ends_at_a_proxy: Annotated[
+        bool, typer.Option("--tls-ends-at-a-proxy", help="Listen beyond loopback without TLS of its own.")
+    ] = False,
     lab: Annotated[
         bool, typer.Option("--lab", help="Let the page's link lab kill and restart this server.")
     ] = False,
@@ -97,6 +108,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     """Run a server until Ctrl-C. Flags win over MIDSTREAM_* variables, which every setting has."""
     from midstream.cli.serve import default_page
     from midstream.cli.serve import serve as run
+    from midstream.cli.tokens import secret_from
     from midstream.server import logs
     from midstream.server.config import NO_PAGE, Config, ConfigError
 
@@ -116,7 +128,14 @@ def serve(  # noqa: PLR0913 - each is an option of the command
                 log_level=log_level,
                 log_format=log_format,
                 page=page,
+                token_secret=secret_from(token_secret_file),
+                token_keys=token_keys,
+                tls_cert=cert,
+                tls_key=key,
+                anyone_may_connect=anyone_may_connect or None,
+                tls_ends_at_a_proxy=tls_ends_at_a_proxy or None,
             )
+            config.check_host(config.host)
         except ConfigError as error:
             raise CommandFailed(str(error), code=MISUSED) from error
         logs.configure(config.log_format, config.log_level)
@@ -159,8 +178,10 @@ def worker(  # noqa: PLR0913 - each is an option of the command
     speed: Annotated[
         float, typer.Option(min=0, envvar="MIDSTREAM_SPEED", help="How fast the built-in agents stream.")
     ] = 1.0,
+    token_file: TokenFile = None,
 ) -> None:
     """Run an agent's turns for a server that is started with --agent remote, until Ctrl-C."""
+    from midstream.cli.tokens import token_from
     from midstream.cli.work import work
     from midstream.server import logs
     from midstream.server.config import Config, ConfigError
@@ -182,17 +203,43 @@ def worker(  # noqa: PLR0913 - each is an option of the command
                 drain_seconds=drain_seconds,
                 speed=speed,
                 out=sys.stdout,
+                token=token_from(token_file),
             )
         )
 
 
 @app.command()
-def chat(url: Url, session_id: SessionId) -> None:
+def chat(url: Url, session_id: SessionId, *, token_file: TokenFile = None) -> None:
     """Chat in a session; it is made where there is none. Reads prompts from a pipe, too."""
     from midstream.cli.talk import talk
+    from midstream.cli.tokens import token_from
 
     with _failures():
-        raise typer.Exit(_run(talk(url, session_id, stdin=sys.stdin, stdout=sys.stdout)))
+        token = token_from(token_file)
+        raise typer.Exit(_run(talk(url, session_id, stdin=sys.stdin, stdout=sys.stdout, token=token)))
+
+
+@app.command()
+def token(
+    *,
+    sub: Annotated[str, typer.Option(help="The subject: who the token is for.")],
+    scopes: Annotated[
+        str | None, typer.Option(help="With commas: read, write, internal, agent, admin. Else read,write.")
+    ] = None,
+    sessions: Annotated[
+        str | None, typer.Option(help="With commas: ids, and beginnings of ids that end in *.")
+    ] = None,
+    ttl: Annotated[str, typer.Option(help="How long it is good: 30s, 15m, 1h, 7d.")] = "1h",
+    token_secret_file: SecretFile = None,
+) -> None:
+    """Print a token for development. An application mints its own, where its users log in."""
+    from midstream.cli.tokens import mint_token
+
+    with _failures():
+        minted = mint_token(
+            subject=sub, scopes=scopes, sessions=sessions, ttl=ttl, secret_file=token_secret_file
+        )
+        sys.stdout.write(f"{minted}\n")
 
 
 @app.command()
@@ -202,14 +249,22 @@ def tail(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON lines.")] = False,
     internal: Annotated[bool, typer.Option("--internal", help="Show internal messages, too.")] = False,
+    token_file: TokenFile = None,
 ) -> None:
     """Print every change of a session as it comes."""
     from midstream.cli.tail import tail as follow
+    from midstream.cli.tokens import token_from
 
     with _failures():
         _run(
             follow(
-                url, session_id, as_json=as_json, include_internal=internal, out=sys.stdout, notes=sys.stderr
+                url,
+                session_id,
+                as_json=as_json,
+                include_internal=internal,
+                out=sys.stdout,
+                notes=sys.stderr,
+                token=token_from(token_file),
             )
         )
 

@@ -12,6 +12,7 @@ from midstream.client.errors import MidstreamError, NotFound, TimedOut
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from midstream.client.credentials import Token
     from midstream.client.session import Session
 
 PATIENCE_S = 10.0
@@ -20,7 +21,12 @@ PATIENCE_S = 10.0
 
 @asynccontextmanager
 async def joined(
-    url: str, session_id: str, *, create: bool, include_internal: bool = False
+    url: str,
+    session_id: str,
+    *,
+    create: bool,
+    include_internal: bool = False,
+    token: Token | None = None,
 ) -> AsyncGenerator[Session]:
     """Give a session that is subscribed and synced, and leave it at the end.
 
@@ -30,7 +36,7 @@ async def joined(
 
     """
     try:
-        client = Client(url)
+        client = Client(url, token)
     except ValueError as error:
         raise CommandFailed(f"{error}.", code=MISUSED) from error
     async with client:

@@ -14,11 +14,19 @@ from midstream.client.mutations import ReplicaReset, TextAppended
 from midstream.protocol.model import Message, ReasoningPart, Session, TextPart, Turn
 
 if TYPE_CHECKING:
+    from midstream.client.credentials import Token
     from midstream.client.mutations import Mutation, Payload
 
 
 async def tail(
-    url: str, session_id: str, *, as_json: bool, include_internal: bool, out: TextIO, notes: TextIO
+    url: str,
+    session_id: str,
+    *,
+    as_json: bool,
+    include_internal: bool,
+    out: TextIO,
+    notes: TextIO,
+    token: Token | None = None,
 ) -> None:
     """Write a line for each mutation from now on, until the session is closed.
 
@@ -29,7 +37,7 @@ async def tail(
 
     """
     async with (
-        joined(url, session_id, create=False, include_internal=include_internal) as session,
+        joined(url, session_id, create=False, include_internal=include_internal, token=token) as session,
         session.mutations() as mutations,
     ):
         notes.write(f"Following session {session_id} from version {session.version}. Ctrl-C ends it.\n")

@@ -17,10 +17,14 @@ from midstream.cli.terminal import TerminalScreen
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from midstream.client.credentials import Token
+
 OPEN_QUESTION = "The input has ended and a question is open. It stays open: join again to answer it."
 
 
-async def talk(url: str, session_id: str, *, stdin: TextIO, stdout: TextIO) -> int:
+async def talk(
+    url: str, session_id: str, *, stdin: TextIO, stdout: TextIO, token: Token | None = None
+) -> int:
     """Chat until the person leaves, or until the input ends and all that it asked for is done.
 
     Returns the exit code: 0, or 1 where a piped input did not come to a good end.
@@ -29,7 +33,7 @@ async def talk(url: str, session_id: str, *, stdin: TextIO, stdout: TextIO) -> i
         CommandFailed: the session cannot be joined, or was closed by the server.
 
     """
-    async with joined(url, session_id, create=True) as session:
+    async with joined(url, session_id, create=True, token=token) as session:
         if _is_terminal(stdin, stdout):
             screen = TerminalScreen()
             chat = Chat(session, screen)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from midstream.cli.failure import MISUSED, CommandFailed
 from midstream.cli.stopping import deaf_tasks, stop_signals
 from midstream.server.agents import AgentUnavailable, agent_named
-from midstream.worker import ConnectionRejected, MidstreamError, Worker
+from midstream.worker import ConnectionRejected, MidstreamError, Worker, WorkerOptions
+
+if TYPE_CHECKING:
+    from midstream.client.credentials import Token
 
 WORKER_REPLACED = 4506
 """The close code that another worker of the same name brings (SPEC 11.3)."""
@@ -27,6 +30,7 @@ async def work(  # noqa: PLR0913  # each is an option of the command
     drain_seconds: float,
     speed: float,
     out: TextIO,
+    token: Token | None = None,
 ) -> None:
     """Work until the first SIGINT or SIGTERM, then let turns end; a second one ends the process at once.
 
@@ -37,7 +41,8 @@ async def work(  # noqa: PLR0913  # each is an option of the command
     """
     try:
         function = agent_named(agent, speed=speed)
-        worker = Worker(url, function, name=name, concurrency=concurrency, resumes=resume)
+        options = WorkerOptions(token=token)
+        worker = Worker(url, function, name=name, concurrency=concurrency, resumes=resume, options=options)
     except (AgentUnavailable, ValueError) as error:
         raise CommandFailed(str(error), code=MISUSED) from error
     with stop_signals() as stopped:

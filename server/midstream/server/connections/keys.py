@@ -6,6 +6,7 @@ Imports joserfc, which comes with the extra ``tokens``.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -168,14 +169,23 @@ class KeyFile:
             )
         if jwk.get("use", "sig") != "sig" or jwk.get("alg", algorithms[0]) not in algorithms:
             raise self._wrong(f"{place} is for something else than {' or '.join(algorithms)} signatures")
-        try:
-            key = kinds.import_key(cast("dict[str, str | list[str]]", jwk))
-            bits = key.public_key.key_size if isinstance(key, RSAKey) else LEAST_RSA_BITS
-        except (JoseError, ValueError, TypeError, KeyError):
-            raise self._wrong(f"{place} is no valid {kind} key") from None
+        bits = _bits(jwk.get("n")) if kind == "RSA" else LEAST_RSA_BITS
         if bits < LEAST_RSA_BITS:
             raise self._wrong(f"{place} has {bits} bits. Expected at least {LEAST_RSA_BITS}")
+        try:
+            key = kinds.import_key(cast("dict[str, str | list[str]]", jwk))
+            _ = key.public_key
+        except (JoseError, ValueError, TypeError, KeyError):
+            raise self._wrong(f"{place} is no valid {kind} key") from None
         return VerifyingKey(key, algorithms, kid)
 
     def _wrong(self, problem: str) -> ConfigError:
         return ConfigError("token_keys", f"the file {str(self._path)!r} {problem}.")
+
+
+def _bits(modulus: object) -> int:
+    """Return the length of the modulus of an RSA key; 0 for what is none."""
+    try:
+        return int.from_bytes(urlsafe_b64decode(f"{modulus}==")).bit_length()
+    except ValueError:
+        return 0

@@ -37,6 +37,11 @@ class Case(Generic[S]):
     heartbeats: int = 0
     run: Callable[[S], Awaitable[None]]
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other case can run beside it: it restarts what is tested."""
+        return "restart" in self.needs
+
     def matches(self, patterns: Sequence[str]) -> bool:
         """Say whether one of the patterns names it: an id, a chapter, a glob, a section (``4`` or ``4.4``) or a guarantee."""
         return not patterns or any(self._is_named(pattern) for pattern in patterns)

@@ -16,6 +16,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 READ_BYTES = 64 * 1024
+BUFFER_BYTES = 64 * 1024
+"""What the kernel holds of what the server sent, roughly, before the proxy reads it."""
 Direction = Literal["up", "down"]
 """`up` is from the client to the server, `down` from the server to the client."""
 
@@ -116,7 +118,7 @@ class Proxy:
             writer.transport.abort()
             return
         try:
-            far_reader, far_writer = await asyncio.open_connection(*self._server)
+            far_reader, far_writer = await _connect(self._server)
         except OSError:
             writer.transport.abort()
             return
@@ -192,6 +194,21 @@ class Proxy:
 
     def _faults(self, direction: Direction) -> Faults:
         return self.up if direction == "up" else self.down
+
+
+async def _connect(server: tuple[str, int]) -> tuple[StreamReader, StreamWriter]:
+    """Connect with a small buffer, so that the server feels how slowly the proxy reads."""
+    loop = asyncio.get_running_loop()
+    family, kind, protocol, _, where = (await loop.getaddrinfo(*server, type=socket.SOCK_STREAM))[0]
+    endpoint = socket.socket(family, kind, protocol)
+    endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    endpoint.setblocking(False)  # noqa: FBT003 - the name of the method says it
+    try:
+        await loop.sock_connect(endpoint, where)
+    except OSError:
+        endpoint.close()
+        raise
+    return await asyncio.open_connection(sock=endpoint, limit=READ_BYTES // 2)
 
 
 async def _write(writer: StreamWriter, data: bytes, split: int | None) -> None:

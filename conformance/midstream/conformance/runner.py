@@ -39,21 +39,28 @@ async def run(
     """Run the cases, ``jobs`` at a time, and return their results in the order of the cases.
 
     ``scene`` makes what a case is tried in, and takes it down again; it may raise `Skipped`. Those that may take
-    longest begin first. ``heartbeat`` is in seconds. ``done`` is told each result as it is there.
+    longest begin first; those that want to be alone come last. ``heartbeat`` is in seconds. ``done`` is told each result as it is there.
     """
     results: dict[str, Result] = {}
-    waiting = sorted(cases, key=lambda case: -(case.seconds + case.heartbeats * heartbeat))
+    waiting = sorted(
+        (case for case in cases if not case.alone), key=lambda case: -(case.seconds + case.heartbeats * heartbeat)
+    )
+
+    async def one(case: Case[S]) -> None:
+        results[case.id] = result = await run_one(case, scene, heartbeat=heartbeat)
+        if done is not None:
+            done(result)
 
     async def work() -> None:
         while waiting:
-            case = waiting.pop(0)
-            results[case.id] = result = await run_one(case, scene, heartbeat=heartbeat)
-            if done is not None:
-                done(result)
+            await one(waiting.pop(0))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(max(1, jobs)):
             group.create_task(work())
+    for case in cases:
+        if case.alone:
+            await one(case)
     return [results[case.id] for case in cases]
 
 

@@ -22,7 +22,7 @@ async def a_slow_reader_is_given_a_sync(scene: Scene) -> None:
     quick = await scene.follow(writer, session)
     slow_peer = await scene.open(url=proxy.url)
     slow = await scene.follow(slow_peer, session)
-    proxy.set(down=Faults(read_bytes=2_048, every=0.05))
+    proxy.set(down=Faults(read_bytes=32_768, every=0.015))
     size = min(32 * 1024, writer.limit("agent_window_bytes") // 4)
     text = await held.text()
     for number in range(12 * MIB // size):

@@ -41,7 +41,7 @@ class Asker:
             backlog=Backlog(2**24, 2**40),
         )
         self._connection = Connection(
-            "c", self._outbox, Settings(server="bench", limits=limits), Subjects(1), now=time.monotonic()
+            "c", self._outbox, Settings(server="bench", limits=limits), Subjects(limits), now=time.monotonic()
         )
         self._calls = Calls(house.registry, limits, None)
         self._receive(codec.encode(Hello(1, None, {})))

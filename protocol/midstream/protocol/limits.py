@@ -34,6 +34,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of a connection that are not answered yet."""
     calls_per_second: int = 200
     """Calls of a connection in a second; as many may come at once."""
+    calls_per_subject: int = 20_000
+    """Calls of all connections of a subject in a second; as many may come at once."""
     parts: int = 10_000
     """Parts of a message."""
     part_bytes: int = 8 * 1024 * 1024

@@ -35,7 +35,7 @@ class ByHand:
             "connection_1",
             self.outbox,
             Settings(server="midstream/test", limits=limits, heartbeat_seconds=HEARTBEAT, sync_seconds=60),
-            subjects or Subjects(limits.connections_per_subject),
+            subjects or Subjects(limits),
             now=self.clock.now(),
         )
         if hello:

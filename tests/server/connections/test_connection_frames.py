@@ -80,7 +80,7 @@ def test_hello_comes_in_time_or_not_at_all() -> None:
 
 def test_a_subject_has_at_most_so_many_connections() -> None:
     """One more is closed with a code of its own; when one is gone, the next may come."""
-    subjects = Subjects(1)
+    subjects = Subjects(Limits(connections_per_subject=1))
     first = ByHand(subjects=subjects)
     second = ByHand(subjects=subjects, hello=False)
     assert ending(second.send(Hello(1, None, {}))).code == CloseCode.TOO_MANY_CONNECTIONS

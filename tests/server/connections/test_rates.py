@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from midstream.protocol.limits import Limits
 from midstream.server.connections.rates import Bucket, Subjects
 
 
@@ -33,9 +34,21 @@ def test_in_no_time_do_more_pass_than_it_allows(gaps: list[float]) -> None:
 
 def test_a_subject_has_at_most_its_connections_and_gets_them_back() -> None:
     """One subject's connections do not count for another."""
-    subjects = Subjects(2)
-    assert [subjects.enter("a") for _ in range(3)] == [True, True, False]
-    assert subjects.enter("b")
+    subjects = Subjects(Limits(connections_per_subject=2))
+    assert [subjects.enter("a", 0) for _ in range(3)] == [True, True, False]
+    assert subjects.enter("b", 0)
     subjects.leave("a")
-    assert subjects.enter("a")
-    assert not subjects.enter("a")
+    assert subjects.enter("a", 0)
+    assert not subjects.enter("a", 0)
+
+
+def test_all_connections_of_a_subject_share_its_calls() -> None:
+    """However many it opens; another subject has its own."""
+    subjects = Subjects(Limits(calls_per_subject=3))
+    for name in ("a", "a", "b"):
+        subjects.enter(name, 0)
+    assert [subjects.take("a", 0) for _ in range(4)] == [True, True, True, False]
+    subjects.leave("a")
+    assert not subjects.take("a", 0.1)
+    assert subjects.take("b", 0)
+    assert subjects.take("a", 1)

@@ -174,7 +174,7 @@ class Connection:
         refusal = self._standing.enter(said.token, now=now, wall_ms=wall_ms)
         if refusal:
             return self._end(refusal)
-        self._entered = self._subjects.enter(self.caller.subject)
+        self._entered = self._subjects.enter(self.caller.subject, now)
         if not self._entered:
             reason = f"connections_per_subject is {self._limits.connections_per_subject}"
             return self._end(Close(CloseCode.TOO_MANY_CONNECTIONS, reason))
@@ -202,7 +202,12 @@ class Connection:
         return self._unless_flooded()
 
     def _on_call(self, call: Call, now: float) -> list[Effect]:
-        refused = self._in_flight.refusal(call, now, full=self.outbox.above_mark)
+        refused = self._in_flight.refusal(
+            call,
+            now,
+            full=self.outbox.above_mark,
+            flooded=not self._subjects.take(self.caller.subject, now),
+        )
         if refused is not None:
             return self._refuse(*refused)
         self._in_flight.calls[call.id] = Pending(call.method, now, self.caller)

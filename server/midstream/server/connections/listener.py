@@ -117,7 +117,7 @@ class Listener:
                 authentication=authentication,
             ),
             backlog=Backlog(config.outbox_bytes, config.backlog_bytes),
-            subjects=Subjects(config.limits.connections_per_subject),
+            subjects=Subjects(config.limits),
             calls=Calls(registry, config.limits, pool),
             registry=registry,
             clock=clock,

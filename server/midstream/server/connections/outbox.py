@@ -81,8 +81,8 @@ class Outbox:
     """
 
     __slots__ = (
-        "_awake", "_backlog", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill", "_wake",
-        "chunk_bytes", "codec", "express", "kind", "seal", "size", "tally",
+        "_awake", "_backlog", "_control", "_control_size", "_lanes", "_long", "_longest", "_n", "_spill",
+        "_wake", "chunk_bytes", "codec", "express", "kind", "seal", "size", "tally",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - what a connection is made of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from midstream.protocol.errors import InvalidRequest, Overloaded
 from midstream.server.connections.rates import Bucket, too_fast
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from midstream.protocol.limits import Limits
     from midstream.server.connections.subscription import Subscription
     from midstream.server.sessions.commands import Caller
+
+_Refusal: TypeAlias = "tuple[int | None, MidstreamError]"
 
 
 class InFlight:
@@ -26,8 +28,11 @@ class InFlight:
         self._bucket = Bucket(limits.calls_per_second, now)
         self.calls: dict[int, Pending] = {}
 
-    def refusal(self, call: Call, now: float, *, full: bool) -> tuple[int | None, MidstreamError] | None:
-        """Return why a call is not taken, and the id of the answer; ``full``: more waits than is read."""
+    def refusal(self, call: Call, now: float, *, full: bool, flooded: bool) -> _Refusal | None:
+        """Return why a call is not taken, and the id of the answer.
+
+        ``full``: more waits than is read; ``flooded``: all connections of the subject make too many calls.
+        """
         limits = self._limits
         if call.id in self.calls:
             # an error with this id would be taken for the answer to the call that has it
@@ -35,6 +40,8 @@ class InFlight:
             return None, InvalidRequest("id", problem)
         if not self._bucket.take(now):
             return call.id, too_fast("calls_per_second", limits.calls_per_second)
+        if flooded:
+            return call.id, too_fast("calls_per_subject", limits.calls_per_subject)
         if len(self.calls) >= limits.calls_in_flight:
             return call.id, too_fast("calls_in_flight", limits.calls_in_flight)
         # whoever leaves makes what waits less, and does not come back to hear of a refusal

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from midstream.protocol.errors import Overloaded
+
+if TYPE_CHECKING:
+    from midstream.protocol.limits import Limits
 
 
 class Bucket:
@@ -26,27 +31,44 @@ class Bucket:
         return True
 
 
+class _Subject:
+    """A subject that is connected."""
+
+    __slots__ = ("bucket", "connections")
+
+    def __init__(self, calls_per_second: int, now: float) -> None:
+        self.connections = 0
+        self.bucket = Bucket(calls_per_second, now)
+
+
 class Subjects:
-    """Counts the connections of each subject."""
+    """Counts the connections of each subject, and their calls."""
 
-    def __init__(self, limit: int) -> None:
-        """Let each subject have at most ``limit`` connections at a time."""
-        self._limit = limit
-        self._counts: dict[str, int] = {}
+    def __init__(self, limits: Limits) -> None:
+        """Let each subject have so many connections at a time, and make so many calls a second."""
+        self._limits = limits
+        self._subjects: dict[str, _Subject] = {}
 
-    def enter(self, subject: str) -> bool:
-        """Count one more; False, and it is not counted, where there are enough."""
-        count = self._counts.get(subject, 0)
-        if count >= self._limit:
+    def enter(self, subject: str, now: float) -> bool:
+        """Count one connection more; False, and it is not counted, where there are enough."""
+        known = self._subjects.get(subject)
+        if known is None:
+            known = self._subjects[subject] = _Subject(self._limits.calls_per_subject, now)
+        if known.connections >= self._limits.connections_per_subject:
             return False
-        self._counts[subject] = count + 1
+        known.connections += 1
         return True
+
+    def take(self, subject: str, now: float) -> bool:
+        """Take a call of one that has entered; False where all of its connections together make too many."""
+        return self._subjects[subject].bucket.take(now)
 
     def leave(self, subject: str) -> None:
         """Count one less; once for each time that :meth:`enter` said True."""
-        self._counts[subject] -= 1
-        if not self._counts[subject]:
-            del self._counts[subject]
+        known = self._subjects[subject]
+        known.connections -= 1
+        if not known.connections:
+            del self._subjects[subject]
 
 
 def too_fast(limit: str, maximum: int) -> Overloaded:

@@ -33,6 +33,9 @@ SESSIONS_LOST = "tests/server/sessions/test_remote_lost.py"
 SCHEDULES = "tests/simulation/test_schedules.py"
 WHATEVER = f"{SCHEDULES}::test_whatever_becomes_of_workers_their_turns_end_in_time_with_what_they_produced"
 HOSTILE = "tests/server/connections/test_hostile.py"
+TOKENS = "tests/end_to_end/test_tokens.py"
+ENDS = "tests/end_to_end/test_token_ends.py"
+TOKEN_RACES = f"{LAWS}/test_interleavings_tokens.py"
 OUTBOX = "tests/server/connections/test_outbox.py"
 SLOW = "tests/server/connections/test_slow_readers.py"
 
@@ -129,6 +132,15 @@ GUARANTEES: dict[str, list[str]] = {
         f"{LIST_RACES}::test_r51_a_session_is_deleted_after_the_list_was_read_and_before_the_answer",
         f"{LIST_RACES}::test_r57_a_commit_fails_and_the_data_is_there_or_not",
     ],
+    "G32": [
+        f"{TOKENS}::test_g32_what_a_new_token_does_not_allow_ends",
+        f"{TOKEN_RACES}::test_r59_a_right_is_lost_while_a_subscribe_is_under_way",
+    ],
+    "G33": [
+        f"{ENDS}::test_g33_a_connection_ends_when_the_grace_is_over",
+        f"{ENDS}::test_the_grace_is_what_the_specification_says",
+    ],
+    "G34": [f"{TOKENS}::test_g34_a_key_is_its_subjects"],
     "G23": [
         f"{WORKERS}::test_g23_a_generation_is_on_disk_before_it_is_told",
         f"{ATTACH}::test_r31_two_workers_attach_to_an_offered_turn_at_once",

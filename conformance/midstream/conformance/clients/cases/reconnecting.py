@@ -146,7 +146,7 @@ async def pings(scene: Scene) -> None:
 @SUITE.case("reconnecting.silence", "3.5", seconds=60)
 async def silence(scene: Scene) -> None:
     """When nothing comes for a heartbeat the client pings; after two it connects anew."""
-    scene.server.heartbeat_ms = 300
+    scene.server.heartbeat_ms = 500
     talk = streaming()
     peer = await scene.open(talk)
     peer.answers_pings = False
@@ -165,7 +165,7 @@ async def silence(scene: Scene) -> None:
 @SUITE.case("reconnecting.speaks", "3.5", seconds=60)
 async def speaks(scene: Scene) -> None:
     """A client that receives all the time says something itself each heartbeat."""
-    scene.server.heartbeat_ms = 250
+    scene.server.heartbeat_ms = 400
     talk = streaming()
     peer = await scene.open(talk)
 
@@ -189,7 +189,7 @@ async def speaks(scene: Scene) -> None:
 @SUITE.case("reconnecting.lives", "3.5", seconds=60)
 async def lives(scene: Scene) -> None:
     """A connection whose pings are answered is kept, however quiet it is."""
-    scene.server.heartbeat_ms = 200
+    scene.server.heartbeat_ms = 500
     talk = streaming()
     peer = await scene.open(talk)
 

@@ -9,6 +9,7 @@ series for a million sessions as for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from midstream.server.tally import Histogram
@@ -57,11 +58,12 @@ class View(NamedTuple):
 
 Number: TypeAlias = float
 Read: TypeAlias = (
-    "Number | Histogram | Mapping[str, Number] | Mapping[tuple[str, str], Number] | Mapping[str, Histogram]"
+    Number | Histogram | Mapping[str, Number] | Mapping[tuple[str, str], Number] | Mapping[str, Histogram]
 )
 
 
-class Metric(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Metric:
     """One metric. ``name`` is without the ending of its kind in Prometheus (``_total``, ``_bucket``)."""
 
     name: str
@@ -79,7 +81,7 @@ class Metric(NamedTuple):
         return (f"{self.name}_total",) if self.kind == "counter" else (self.name,)
 
 
-METRICS: Final = (
+METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "midstream_info", "gauge", "1, with the version of midstream.", lambda v: {v.version: 1}, ("version",)
     ),

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from midstream.server.connections.page import Answer, refusal
-from midstream.server.metrics import METRICS, Metric, View, Workers
+from midstream.server.metrics import METRICS, Metric, Read, View, Workers
 from midstream.server.readiness import Readiness
 from midstream.server.tally import Histogram
 
@@ -126,23 +126,29 @@ class Monitor:
         self._timer = self._loop.call_later(LAG_SECONDS, self._look, now + LAG_SECONDS)
 
 
-def _family(metric: Metric, value: object) -> Family:
+def _family(metric: Metric, value: Read) -> Family:
     from prometheus_client import core  # noqa: PLC0415 - an extra
 
-    values: Mapping[object, object] = value if isinstance(value, Mapping) else {(): value}
-    labelled = [(key if isinstance(key, tuple) else (key,), one) for key, one in values.items()]
     if metric.kind == "histogram":
         histograms = core.HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-        for labels, one in labelled:
+        for labels, one in _labelled(value):
             if isinstance(one, Histogram):
                 histograms.add_metric(labels, _buckets(one), one.total)
         return histograms
     kind = core.CounterMetricFamily if metric.kind == "counter" else core.GaugeMetricFamily
     family = kind(metric.name, metric.help, labels=metric.labels)
-    for labels, one in labelled:
-        if isinstance(one, (int, float)):
+    for labels, one in _labelled(value):
+        if not isinstance(one, Histogram):
             family.add_metric(labels, one)
     return family
+
+
+def _labelled(value: Read) -> list[tuple[tuple[str, ...], float | Histogram]]:
+    """Return every value with those of its labels."""
+    if not isinstance(value, Mapping):
+        return [((), value)]
+    items = cast("Mapping[str | tuple[str, str], float | Histogram]", value)
+    return [(key if isinstance(key, tuple) else (key,), one) for key, one in items.items()]
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# apsw's stubs name collections.abc.Buffer, which the types of Python 3.11 do not know.
+# pyright: reportUnknownMemberType=false
 import asyncio
 from typing import TYPE_CHECKING, Final
 

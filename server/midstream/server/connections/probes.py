@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -115,11 +115,8 @@ class Probes:
 
 def is_local(request: Request, peer: object) -> bool:
     """Say whether a program of this machine asks: not a proxy for others, and not a page of another site."""
-    match peer:
-        case (str(address), *_):
-            pass
-        case _:
-            return False
+    # a pair for IPv4, four for IPv6, a text or nothing where it is no such socket
+    address = str(cast("tuple[object, ...]", peer)[0]) if isinstance(peer, tuple) and peer else ""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

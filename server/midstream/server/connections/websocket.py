@@ -140,6 +140,10 @@ class WebSocket(ServerConnection):
         """Bytes of our messages that the kernel has taken."""
         return self._written - self.buffered
 
+    def header(self, name: str) -> str | None:
+        """Return a header of the request that opened it, while that is known."""
+        return None if self.request is None else self.request.headers.get(name)
+
     def welcome(self) -> None:
         """Leave the lobby: the peer has said who it is."""
         self._lobby.leave(self)
@@ -147,10 +151,6 @@ class WebSocket(ServerConnection):
     def turn_out(self) -> None:
         """Go, because others want to come, and this one has said nothing yet."""
         self.transport.abort()
-
-    def header(self, name: str) -> str | None:
-        """Return a header of the request that opened it, while that is known."""
-        return None if self.request is None else self.request.headers.get(name)
 
     def forget_handshake(self) -> None:
         """Let go of the headers of both sides, which take 5 KiB and which nobody reads any more."""

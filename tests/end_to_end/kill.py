@@ -36,7 +36,7 @@ from tests.proxy import Proxy, proxy_to
 
 SESSIONS = ("a", "b", "c")
 SETTINGS = {"tick_ms": 1, "heartbeat_ms": 120_000}
-"""To prove replicas of a hundred cycles keeps this process busy for longer than a usual server waits for it."""
+"""To prove replicas of a hundred cycles keeps this process busy for longer than a server usually waits."""
 MOMENTS = ("outside", "outside", "write", "sync", "committed")
 MOST_WAITING = 3
 

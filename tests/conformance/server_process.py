@@ -52,12 +52,20 @@ async def until_served(port: int) -> None:
 @asynccontextmanager
 async def served(folder: Path, mutant: str = "none") -> AsyncGenerator[Target]:
     """Have a server whose turns are left to workers, with short deadlines, as a target of the kit."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - once, and nothing else runs yet
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     pid_file, database = folder / "pid", folder / "chat.db"
-    restart = [sys.executable, "-m", "tests.conformance.restarting", str(pid_file), str(database), str(port), mutant]
+    restart = [
+        sys.executable,
+        "-m",
+        "tests.conformance.restarting",
+        str(pid_file),
+        str(database),
+        str(port),
+        mutant,
+    ]
     spawn(pid_file, database, port, mutant)
     try:
         await until_served(port)

@@ -12,15 +12,26 @@ from tests.conformance.mutants import MUTANTS
 from tests.conformance.mutants.table import caught_by
 from tests.conformance.server_process import served
 
-QUICK = ("mark-too-high", "skip-missing", "has-more-wrong", "respond-twice", "prompt-twice", "anybody-attaches")
+QUICK = (
+    "mark-too-high",
+    "skip-missing",
+    "has-more-wrong",
+    "respond-twice",
+    "prompt-twice",
+    "anybody-attaches",
+)
 """Mutants that are tried in every run of the suite; `python -m tests.conformance.mutants` tries all."""
 
 
 async def test_our_server_passes_every_case(tmp_path: Path) -> None:
-    """Every rule of the kit holds of a real process, over a kill -9 too; only cases of in-process agents are skipped."""
+    """Every rule holds of a real process, over a kill -9 too; only cases of in-process agents are skipped."""
     async with served(tmp_path) as target:
         report = await conform_server(target, jobs=6)
-    bad = [(result.id, result.what, result.expected, result.seen) for result in report.results if not result.is_good]
+    bad = [
+        (result.id, result.what, result.expected, result.seen)
+        for result in report.results
+        if not result.is_good
+    ]
     assert bad == []
     skipped = {result.id for result in report.results if result.outcome is Outcome.SKIPPED}
     assert skipped == {result.id for result in report.results if result.id.startswith("own-agent.")}

@@ -16,7 +16,7 @@ S = TypeVar("S")
 class Case(Generic[S]):
     """One rule, and the function that tries it.
 
-    ``run`` returns where the rule holds, and raises `Failed` or `Skipped` where it does not or cannot be tried.
+    ``run`` returns where the rule holds, raises `Failed` where it does not, or `Skipped`.
 
     Attributes:
         id: ``chapter.name``; stable, so that results can be compared.
@@ -43,7 +43,7 @@ class Case(Generic[S]):
         return "restart" in self.needs
 
     def matches(self, patterns: Sequence[str]) -> bool:
-        """Say whether one of the patterns names it: an id, a chapter, a glob, a section (``4`` or ``4.4``) or a guarantee."""
+        """Say whether a pattern names it: an id, chapter, glob, section (``4`` or ``4.4``) or guarantee."""
         return not patterns or any(self._is_named(pattern) for pattern in patterns)
 
     def _is_named(self, pattern: str) -> bool:
@@ -63,7 +63,7 @@ class Suite(Generic[S]):
         """Begin without cases; the decorator `case` and `add` bring them."""
         self._cases: dict[str, Case[S]] = {}
 
-    def case(  # noqa: PLR0913 - the facts of a case, by keyword
+    def case(
         self,
         id: str,
         section: str,

@@ -70,8 +70,8 @@ class Proxy:
         up, down: the faults of each direction; they may be changed at any time, and hold for all connections.
         connections: those that are open.
         accepted: how many were carried.
-        doubled: make a second connection to the server for each, which gets the same bytes from the client, and
-            whose answers go nowhere: a client that connects twice.
+        doubled: make a second connection to the server for each, which gets the same bytes from the client,
+            and whose answers go nowhere: a client that connects twice.
         refuses: cut new connections as they come.
     """
 

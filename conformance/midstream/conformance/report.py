@@ -46,7 +46,8 @@ class Report:
     def summary(self) -> str:
         """Return the run in one line."""
         counts = ", ".join(f"{self.counts[outcome]} {outcome}" for outcome in Outcome if self.counts[outcome])
-        return f"{self.kind} {self.subject} ({self.software or 'unnamed'}): {counts or 'no case'}; seed {self.seed}, {self.seconds:.1f} s"
+        who = f"{self.kind} {self.subject} ({self.software or 'unnamed'})"
+        return f"{who}: {counts or 'no case'}; seed {self.seed}, {self.seconds:.1f} s"
 
 
 def line(result: Result) -> str:
@@ -117,7 +118,8 @@ def _xml(text: str) -> str:
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
+table { border-collapse: collapse; width: 100% }
+td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
 tr { border-bottom: 1px solid #8884 } code, pre { font: 13px/1.4 ui-monospace, monospace }
 pre { overflow-x: auto; white-space: pre-wrap; word-break: break-word }
 .passed { color: #1a7f37 } .failed, .error { color: #cf222e; font-weight: 600 } .skipped { color: #9a6700 }
@@ -133,7 +135,8 @@ def as_html(report: Report) -> str:
         rows += [_row(result) for result in report.results if _chapter(result) == chapter]
     title = html.escape(f"midstream conform {report.kind}: {report.subject}")
     return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>\n'
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{STYLE}</style>"
         f"<h1>{title}</h1>\n<p>{html.escape(report.summary())}</p>\n"
         "<table><tr><th>Outcome</th><th>SPEC</th><th>Case</th><th>Rule</th></tr>\n"
         + "\n".join(rows)

@@ -38,12 +38,14 @@ async def run(
 ) -> list[Result]:
     """Run the cases, ``jobs`` at a time, and return their results in the order of the cases.
 
-    ``scene`` makes what a case is tried in, and takes it down again; it may raise `Skipped`. Those that may take
-    longest begin first; those that want to be alone come last. ``heartbeat`` is in seconds. ``done`` is told each result as it is there.
+    ``scene`` makes what a case is tried in, and takes it down again; it may raise `Skipped`. Those that may
+    take longest begin first; those that want to be alone come last. ``heartbeat`` is in seconds. ``done`` is
+    told each result as it is there.
     """
     results: dict[str, Result] = {}
     waiting = sorted(
-        (case for case in cases if not case.alone), key=lambda case: -(case.seconds + case.heartbeats * heartbeat)
+        (case for case in cases if not case.alone),
+        key=lambda case: -(case.seconds + case.heartbeats * heartbeat),
     )
 
     async def one(case: Case[S]) -> None:

@@ -11,17 +11,15 @@ from msgspec import structs
 
 from midstream.protocol.calls import VerifyResult
 from midstream.protocol.digest import message_digest
-from midstream.protocol.frames import Skip
-from midstream.server.sessions import entries, history, replay, writes
+from midstream.server.sessions import entries, history, replay
 from midstream.server.sessions.draft import Draft
+from midstream.server.sessions.projection import Projection
 from midstream.server.sessions.reading import Reading
-from midstream.server.sessions.registry import Registry
 from midstream.server.sessions.state import LoadedState
 from midstream.server.sessions.stream import Stream
 from midstream.server.sessions.versions import Versions
 from midstream.server.storage import messages, rows
 from midstream.server.storage.errors import StorageError
-from midstream.server.storage.records import PartRow
 from tests.conformance.mutants.mutant import mutant
 
 STORE: Final[Any] = LoadedState.__dict__["_store"]
@@ -33,7 +31,6 @@ TEXT: Final[Any] = vars(history)["_Text"]
 AFTER: Final[Any] = TEXT.after
 CHANGED: Final[Any] = messages.changed_since
 PAGE: Final[Any] = messages.page
-UNSTORED: Final[Any] = vars(writes)["_unstored_parts"]
 FINISH: Final[Any] = Draft.finish
 LATE_SECONDS = 0.15
 
@@ -62,7 +59,7 @@ def _send_a_little_later(stream: Stream) -> None:
 
 
 def _publish_no_skips(stream: Stream, full: Any, visible: Any) -> None:  # noqa: ANN401 - passed on
-    if not isinstance(visible, Skip):
+    if visible is full:
         PUBLISH(stream, full, visible)
         return
     if getattr(stream, "_visible") is None:  # noqa: B009 - it is private
@@ -81,14 +78,6 @@ def _changed_in_the_store(*arguments: Any, **options: Any) -> object:  # noqa: A
 def _more_where_the_page_is_full(*arguments: Any, **options: Any) -> object:  # noqa: ANN401 - passed on
     found, _ = PAGE(*arguments, **options)
     return found, len(found) == options["limit"]
-
-
-def _parts_as_they_were(message: Any, opened: Any) -> list[PartRow]:  # noqa: ANN401 - passed on
-    known = [] if opened is None else opened.part_revisions
-    return [
-        (sequence, number, known[number - 1] if number <= len(known) else revision, body)
-        for sequence, number, revision, body in UNSTORED(message, opened)
-    ]
 
 
 def _leave_the_revision_of_turns(draft: Draft, version: int) -> Any:  # noqa: ANN401 - passed on
@@ -119,25 +108,157 @@ def _nothing(*_: object, **__: object) -> None:
     """Do nothing."""
 
 
+async def _always(*_: object) -> bool:
+    return True
+
+
+async def _never_found(*_: object, **__: object) -> None:
+    """Find nothing that was missed."""
+
+
+def _no_turns(*_: object) -> list[Any]:
+    return []
+
+
+def _as_stored(_: object, stored: Any) -> Any:  # noqa: ANN401 - passed on
+    return stored
+
+
 async def _leave_behind(*_: object) -> None:
     """Answer without bringing the caller up before."""
 
 
 STREAM: Final = (
-    mutant("published-before-commit", "9", "what is durable was committed before it was sent (G12)", "streaming writes restarts", (LoadedState, "_store", _store_later)),
-    mutant("versions-again", "2.7", "versions are not used twice, over a crash neither (G4)", "restarts", (Versions, "__init__", _begin_at_the_last_commit)),
-    mutant("version-skipped", "1.3", "versions have no holes (G6)", "streaming", (Versions, "take", _skip_one)),
-    mutant("answers-overtake", "3.7", "an answer stands at its version (G8)", "pages subscribing", (Stream, "send", _send_a_little_later)),
-    mutant("skip-missing", "3.9", "what is hidden is a skip (G6)", "streaming", (Stream, "_publish", _publish_no_skips)),
-    mutant("internal-leaks", "8.7", "internal messages are shown to nobody else (G20)", "streaming", (entries, "is_seen", _see_all), (replay, "is_seen", _see_all)),
-    mutant("replays-one-too-many", "5.1", "a sync carries what lies above the cursor (G7)", "catching-up", (TEXT, "after", _after_and_one_more)),
-    mutant("catches-up-from-disk", "5.1", "a catchup shows what is live, too (G7)", "catching-up restarts", (messages, "changed_since", _changed_in_the_store), (Stream, "replay", _nothing)),
-    mutant("paced-unanswered", "3.7", "a sync comes before the answer of who is behind (G8)", "slow catching-up", (LoadedState, "bring_up", _leave_behind)),
-    mutant("parts-kept", "8.3", "parts that were undone are dropped (`part_count`)", "catching-up", (Draft, "truncate", _nothing)),
-    mutant("revision-repeated", "2.7", "what changes has a new revision (G5)", "streaming prompts", (Draft, "finish", _leave_the_revision_of_turns)),
-    mutant("repair-unrevised", "9", "what a crash takes back has a new revision (R5)", "restarts", (writes, "_unstored_parts", _parts_as_they_were)),
-    mutant("has-more-wrong", "7.3", "`has_more` is true where more may be seen (G14)", "pages", (messages, "page", _more_where_the_page_is_full)),
-    mutant("digest-of-the-stored", "5.6", "`verify` digests what is shown now", "pages streaming", (Reading, "digests", _digest_what_is_stored)),
-    mutant("leavers-kept", "7.2", "nothing comes after `unsubscribe`", "subscribing", (Registry, "leave", _nothing)),
+    mutant(
+        "published-before-commit",
+        "9",
+        "what is durable was committed before it was sent (G12)",
+        "streaming writes restarts",
+        (LoadedState, "_store", _store_later),
+    ),
+    mutant(
+        "versions-again",
+        "2.7",
+        "versions are not used twice, over a crash neither (G4)",
+        "restarts",
+        (Versions, "__init__", _begin_at_the_last_commit),
+    ),
+    mutant(
+        "version-skipped", "1.3", "versions have no holes (G6)", "streaming", (Versions, "take", _skip_one)
+    ),
+    mutant(
+        "answers-overtake",
+        "3.7",
+        "an answer stands at its version (G8)",
+        "pages subscribing",
+        (Stream, "send", _send_a_little_later),
+    ),
+    mutant(
+        "skip-missing",
+        "3.9",
+        "what is hidden is a skip (G6)",
+        "streaming",
+        (Stream, "_publish", _publish_no_skips),
+    ),
+    mutant(
+        "internal-leaks",
+        "8.7",
+        "internal messages are shown to nobody else (G20)",
+        "streaming",
+        (entries, "is_seen", _see_all),
+        (replay, "is_seen", _see_all),
+    ),
+    mutant(
+        "replays-one-too-many",
+        "5.1",
+        "a sync carries what lies above the cursor (G7)",
+        "catching-up",
+        (TEXT, "after", _after_and_one_more),
+    ),
+    mutant(
+        "catches-up-from-disk",
+        "5.1",
+        "a catchup shows what is live, too (G7)",
+        "catching-up restarts",
+        (messages, "changed_since", _changed_in_the_store),
+        (Stream, "replay", _nothing),
+    ),
+    mutant(
+        "paced-unanswered",
+        "3.7",
+        "a sync comes before the answer of who is behind (G8)",
+        "slow catching-up",
+        (LoadedState, "bring_up", _leave_behind),
+    ),
+    mutant(
+        "parts-kept",
+        "8.3",
+        "parts that were undone are dropped (`part_count`)",
+        "catching-up",
+        (Draft, "truncate", _nothing),
+    ),
+    mutant(
+        "revision-repeated",
+        "2.7",
+        "what changes has a new revision (G5)",
+        "streaming prompts",
+        (Draft, "finish", _leave_the_revision_of_turns),
+    ),
+    mutant(
+        "repair-unrevised",
+        "9",
+        "what a crash takes back has a new revision (R5)",
+        "restarts",
+        (Draft, "touch_parts", _nothing),
+    ),
+    mutant(
+        "has-more-wrong",
+        "7.3",
+        "`has_more` is true where more may be seen (G14)",
+        "pages",
+        (messages, "page", _more_where_the_page_is_full),
+    ),
+    mutant(
+        "digest-of-the-stored",
+        "5.6",
+        "`verify` digests what is shown now",
+        "pages streaming",
+        (Reading, "digests", _digest_what_is_stored),
+    ),
+    mutant(
+        "cursors-trusted",
+        "5.3",
+        "a cursor that is not known leads to a reset",
+        "catching-up",
+        (Reading, "_lies_in_known_epoch", _always),
+    ),
+    mutant(
+        "always-resets",
+        "5.1",
+        "what was missed a moment ago is replayed",
+        "catching-up subscribing",
+        (Reading, "_missed", _never_found),
+    ),
+    mutant(
+        "turns-left-out",
+        "7.3",
+        "a page brings the turns of its items",
+        "pages",
+        (Reading, "_turns_of", _no_turns),
+    ),
+    mutant(
+        "messages-as-stored",
+        "7.4",
+        "pages and messages show what is live",
+        "pages catching-up",
+        (Projection, "overlay", _as_stored),
+    ),
+    mutant(
+        "phase-never-changes",
+        "2.5",
+        "the phase says what the turn does",
+        "writes",
+        (Draft, "set_phase", _nothing),
+    ),
 )
 """Their names, rules, and where they are to be caught."""

@@ -23,5 +23,7 @@ async def caught_by(mutant: Mutant, folder: Path, *, only: Sequence[str] | None 
 
 def row(mutant: Mutant, cases: Sequence[str]) -> str:
     """Return a line of the table in docs/conformance.md."""
-    shown = ", ".join(f"`{case}`" for case in cases[:2]) + (f" and {len(cases) - 2} more" if len(cases) > 2 else "")
+    shown = ", ".join(f"`{case}`" for case in cases[:2]) + (
+        f" and {len(cases) - 2} more" if len(cases) > 2 else ""
+    )
     return f"| `{mutant.name}` | {mutant.section} | {mutant.rule} | {shown or '**not caught**'} |"

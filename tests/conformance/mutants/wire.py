@@ -38,7 +38,10 @@ def _mark_too_high(subscription: Subscription) -> None:
     cursor = subscription.cursor
     box = vars_of(subscription, "_outbox")
     if cursor is not None and subscription.state is State.LIVE:
-        box.put(subscription.session_id, box.codec.encode(Mark(vars_of(subscription, "_channel"), cursor.version + 1)))
+        box.put(
+            subscription.session_id,
+            box.codec.encode(Mark(vars_of(subscription, "_channel"), cursor.version + 1)),
+        )
 
 
 def vars_of(owner: object, name: str) -> Any:  # noqa: ANN401 - whatever the attribute is
@@ -62,7 +65,11 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 def _change_something_on_errors(
-    calls: Calls, connection: Any, call: Any, answer: Any, send_away: Any  # noqa: ANN401 - passed on
+    calls: Calls,
+    connection: Any,  # noqa: ANN401 - passed on
+    call: Any,  # noqa: ANN401 - passed on
+    answer: Any,  # noqa: ANN401 - passed on
+    send_away: Any,  # noqa: ANN401 - passed on
 ) -> None:
     def then(given: Any) -> None:  # noqa: ANN401 - passed on
         answer(given)
@@ -73,7 +80,12 @@ def _change_something_on_errors(
         if session_id:
             update = UpdateParams(session_id=session_id, metadata={"an": "error"})
             command = Command(
-                method="sessions.update", params=update, as_sent={}, caller=connection.caller, reply=_nothing, action="write"
+                method="sessions.update",
+                params=update,
+                as_sent={},
+                caller=connection.caller,
+                reply=_nothing,
+                action="write",
             )
             vars_of(calls, "_registry").post(session_id, command)
 
@@ -86,15 +98,69 @@ def _number_chunks_alike(payload: bytes, *, n: int, chunk_bytes: int, codec: Any
 
 
 WIRE: Final = (
-    mutant("pong-missing", "3.9", "a ping is answered by a pong", "heartbeat", (Outbox, "put_control", _leave_out_pongs)),
-    mutant("pong-of-another", "3.9", "a pong has the nonce of its ping", "heartbeat.pong", (Outbox, "put_control", _pong_the_nonce_before)),
-    mutant("chunks-interleaved", "3.3", "no frame of a session between the pieces of another", "framing", (Outbox, "put", _put_long_frames_beside)),
-    mutant("chunks-numbered-alike", "3.3", "the numbers of chunks count up", "framing", (outbox, "chunks", _number_chunks_alike)),
-    mutant("mark-too-high", "3.9", "a mark names where the stream stands", "subscribing", (Subscription, "mark", _mark_too_high)),
-    mutant("mark-missing", "3.9", "a mark comes with the heartbeat", "subscribing.mark", (Subscription, "mark", _nothing)),
-    mutant("behind-in-part", "6", "who is behind gets no frame without a sync", "slow", (Subscription, "publish", _drop_and_go_on)),
-    mutant("unbounded", "6", "what waits for one reader is bounded", "slow.behind", (Outbox, "admits", _admit_all)),
+    mutant(
+        "pong-missing",
+        "3.9",
+        "a ping is answered by a pong",
+        "heartbeat",
+        (Outbox, "put_control", _leave_out_pongs),
+    ),
+    mutant(
+        "pong-of-another",
+        "3.9",
+        "a pong has the nonce of its ping",
+        "heartbeat.pong",
+        (Outbox, "put_control", _pong_the_nonce_before),
+    ),
+    mutant(
+        "chunks-interleaved",
+        "3.3",
+        "no frame of a session between the pieces of another",
+        "framing",
+        (Outbox, "put", _put_long_frames_beside),
+    ),
+    mutant(
+        "chunks-numbered-alike",
+        "3.3",
+        "the numbers of chunks count up",
+        "framing",
+        (outbox, "chunks", _number_chunks_alike),
+    ),
+    mutant(
+        "mark-too-high",
+        "3.9",
+        "a mark names where the stream stands",
+        "subscribing",
+        (Subscription, "mark", _mark_too_high),
+    ),
+    mutant(
+        "mark-missing",
+        "3.9",
+        "a mark comes with the heartbeat",
+        "subscribing.mark",
+        (Subscription, "mark", _nothing),
+    ),
+    mutant(
+        "behind-in-part",
+        "6",
+        "who is behind gets no frame without a sync",
+        "slow",
+        (Subscription, "publish", _drop_and_go_on),
+    ),
+    mutant(
+        "unbounded",
+        "6",
+        "what waits for one reader is bounded",
+        "slow.behind",
+        (Outbox, "admits", _admit_all),
+    ),
     mutant("limits-ignored", "11.2", "limits are held", "limits", (bounds, "check", _nothing)),
-    mutant("error-changes", "1.3", "a refused call changes nothing (G16)", "refusals", (Calls, "begin", _change_something_on_errors)),
+    mutant(
+        "error-changes",
+        "1.3",
+        "a refused call changes nothing (G16)",
+        "refusals",
+        (Calls, "begin", _change_something_on_errors),
+    ),
 )
 """Their names, rules, and where they are to be caught."""

@@ -31,7 +31,7 @@ class Held:
         self._since = since
         self._handles: dict[str, int] = {}
 
-    async def write(self, op: str, **fields: Any) -> int:  # noqa: ANN401  # of the protocol
+    async def write(self, op: str, **fields: Any) -> int:  # noqa: ANN401 - of SPEC
         """Send a write, and return its number."""
         n, self.n = self.n, self.n + 1
         await self.peer.send("write", self.channel, n, {"op": op, **fields})
@@ -47,7 +47,7 @@ class Held:
         return n
 
     async def taken(self, n: int | None = None) -> int:
-        """Wait until all writes up to a number (by default all that were sent) are acknowledged; return durable."""
+        """Wait for the ack of all writes up to a number, by default the last one; return what is durable."""
         wanted = self.n - 1 if n is None else n
         if wanted < self.result["next_n"]:
             return int(self.result["durable_n"])
@@ -77,7 +77,7 @@ class Held:
         )
         return dict(frame.plain[3])
 
-    async def refused(self, code: str, op: str, **fields: Any) -> Map:  # noqa: ANN401  # of the protocol
+    async def refused(self, code: str, op: str, **fields: Any) -> Map:  # noqa: ANN401 - of SPEC
         """Send a write that must be refused by this code."""
         info = await self.refusal(await self.write(op, **fields))
         if info["code"] != code:
@@ -126,7 +126,7 @@ class Held:
             await self.append(part_id, said)
         return part_id
 
-    async def tool(self, state: str = "ready", *, step: str = "s1", **more: Any) -> str:  # noqa: ANN401  # of the protocol
+    async def tool(self, state: str = "ready", *, step: str = "s1", **more: Any) -> str:  # noqa: ANN401 - of SPEC
         """Add a tool call, and return the id of its part."""
         part_id = f"t-{uuid4().hex[:8]}"
         given: Map = {"input": {"x": 1}} if state == "ready" else {}
@@ -141,7 +141,7 @@ class Held:
         await self.write("add_part", part={**part, **given, **more})
         return part_id
 
-    async def ask(self, kind: str = "approval", *, tool: str | None = None, **more: Any) -> str:  # noqa: ANN401  # of the protocol
+    async def ask(self, kind: str = "approval", *, tool: str | None = None, **more: Any) -> str:  # noqa: ANN401 - of SPEC
         """Ask a person, and return the id of the interaction."""
         interaction_id = f"i-{uuid4().hex[:8]}"
         request: Map = {"title": "May I?"}
@@ -173,7 +173,7 @@ class Held:
         """End a step."""
         await self.write("end_step", step_id=step)
 
-    async def end(self, state: str = "completed", **more: Any) -> None:  # noqa: ANN401  # of the protocol
+    async def end(self, state: str = "completed", **more: Any) -> None:  # noqa: ANN401 - of SPEC
         """End the turn, and wait until that is on disk and the attachment is over."""
         await self.write("end_turn", state=state, **more)
         code = await self.detached()
@@ -192,7 +192,7 @@ class Agent:
         self.instance = instance
         self.lease = 0.0
 
-    async def register(self, **more: Any) -> Map:  # noqa: ANN401  # of the protocol
+    async def register(self, **more: Any) -> Map:  # noqa: ANN401 - of SPEC
         """Register on the present connection."""
         given = {"concurrency": 4, "resumes": True, **more}
         result = await self.peer.call("agent.register", name=self.name, instance=self.instance, **given)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from midstream.conformance.outcome import Failed
-from midstream.conformance.servers.frame import Frame, Map, Plain, decode, read, short
+from midstream.conformance.servers.frame import Frame, Map, Plain, read, short
+from midstream.conformance.servers.judging import check_error, check_form, check_view
 from midstream.conformance.servers.ledger import Ledger
+from midstream.conformance.servers.opening import PATIENCE
 from midstream.conformance.servers.pieces import Pieces
 from midstream.conformance.servers.subscription import Subscription
 from midstream.protocol.calls import SubscribeResult
@@ -23,9 +25,6 @@ from midstream.protocol.codec import Codec
 from midstream.protocol.errors import MidstreamError
 from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.merge import Replica
-
-PATIENCE = 8.0
-"""Seconds for which an answer, or a frame that must come, is waited for."""
 
 
 class CallRefused(Failed):
@@ -185,9 +184,7 @@ class Peer:
     async def subscribed(self, id: int) -> Subscription:
         """Wait for the answer of a `subscribe` that was begun."""
         await self.answer(id)
-        subscription = self._calls[id][2]
-        assert subscription is not None
-        return subscription
+        return cast("Subscription", self._calls[id][2])
 
     async def ping(self) -> Map:
         """Ask whether the server is there, and wait until it says so: all that it sent before has come."""
@@ -433,71 +430,3 @@ def _channel(plain: Plain) -> int | None:
     if isinstance(plain[0], int):
         return plain[0]
     return plain[1] if plain[0] in {"d", "change", "skip", "sync", "mark", "closed", "signal"} else None
-
-
-def check_form(info: Map) -> None:
-    """Fail where an error has not the form of SPEC 11.1."""
-    for key, kind in (("code", str), ("message", str), ("retryable", bool)):
-        if not isinstance(info.get(key), kind):
-            raise Failed("an error has the wrong form (11.1)", expected=f"{key}: {kind.__name__}", seen=info)
-    retryable = info["code"] in {"overloaded", "unavailable"}
-    if info["code"] in KNOWN_CODES and info["retryable"] is not retryable:
-        raise Failed(f"whether {info['code']} is retryable (11.1)", expected=retryable, seen=info)
-
-
-KNOWN_CODES = frozenset(
-    "internal invalid malformed unknown_frame unknown_method not_found already_exists forbidden refused"
-    " idempotency_conflict interaction_closed illegal_transition limit_exceeded overloaded unavailable".split()
-)
-"""The codes of SPEC 11.1."""
-
-
-def check_error(info: Map, code: str, details: Map, what: str) -> None:
-    """Fail unless an error has this code and at least these details."""
-    check_form(info)
-    seen = {key: info.get("details", {}).get(key) for key in details}
-    if (info["code"], seen) != (code, details):
-        raise Failed(f"{what}: another error", expected={"code": code, "details": details}, seen=info)
-
-
-def check_view(method: str, params: Map, result: Map, ledger: Ledger) -> None:
-    """Fail where an answer shows what the caller did not ask to see, or contradicts another one."""
-    if method == "messages":
-        hidden = [one for one in result["items"] if one["visibility"] == "internal"]
-        if hidden and not params.get("include_internal"):
-            raise Failed("G20: a page shows internal messages", expected="visible ones", seen=hidden)
-        sequences = [one["sequence"] for one in result["items"]]
-        if sequences != sorted(set(sequences)):
-            raise Failed("a page is not ascending (7.3)", expected=sorted(set(sequences)), seen=sequences)
-        if not params.get("stored"):
-            for message in result["items"]:
-                ledger.message(result["epoch"], message)
-            for turn in result["turns"]:
-                ledger.turn(result["epoch"], turn)
-    if method == "message":
-        ledger.message(result["epoch"], result["message"])
-    if method.startswith("sessions.") and "session" in result:
-        ledger.session(result["session"])
-
-
-Opening = Callable[[], Awaitable[Peer]]
-
-
-async def open_socket(
-    url: str, subprotocols: list[str], *, seconds: float = PATIENCE, **more: Any
-) -> ClientConnection:  # noqa: ANN401  # of websockets
-    """Open a WebSocket as the kit wants it: nothing is sent by itself, and nothing is too long."""
-    return await connect(
-        url,
-        subprotocols=cast("Any", subprotocols),
-        compression=more.pop("compression", None),
-        max_size=None,
-        ping_interval=None,
-        close_timeout=1,
-        open_timeout=seconds,
-        proxy=None,
-        **more,
-    )
-
-
-__all__ = ["PATIENCE", "CallRefused", "Peer", "check_error", "check_form", "decode", "open_socket"]

@@ -1,4 +1,4 @@
-"""What a case for servers is tried in: connections of its own, sessions of its own, a worker where there is one."""
+"""What a case for servers is tried in: connections, sessions and workers of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from midstream.conformance.proxy import Proxy, proxy_to
 from midstream.conformance.servers.agent import Agent, Held
 from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.ledger import Ledger
-from midstream.conformance.servers.peer import CallRefused, Peer, open_socket
+from midstream.conformance.servers.opening import open_socket
+from midstream.conformance.servers.peer import CallRefused, Peer
 from midstream.conformance.servers.subscription import Subscription
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.merge import Replica
@@ -137,17 +138,17 @@ class Scene:
         """Return an id that nobody has."""
         return f"{word}-{uuid4().hex}"
 
-    async def session(self, peer: Peer, **params: Any) -> str:  # noqa: ANN401  # of the protocol
+    async def session(self, peer: Peer, **params: Any) -> str:  # noqa: ANN401 - of SPEC
         """Make a session, and return its id."""
         name = self.new_id()
         await peer.call("sessions.create", session_id=name, **params)
         return name
 
-    async def follow(self, peer: Peer, session_id: str, **params: Any) -> Subscription:  # noqa: ANN401  # of the protocol
+    async def follow(self, peer: Peer, session_id: str, **params: Any) -> Subscription:  # noqa: ANN401 - of SPEC
         """Subscribe with a first page."""
         return await peer.subscribe(session_id, **{"limit": 50, **params})
 
-    async def prompt(self, peer: Peer, session_id: str, text: str = "Say something", **more: Any) -> Map:  # noqa: ANN401  # of the protocol
+    async def prompt(self, peer: Peer, session_id: str, text: str = "Say something", **more: Any) -> Map:  # noqa: ANN401 - of SPEC
         """Hand in a text under a new id."""
         params = {"message_id": self.new_id("m"), "parts": [{"type": "text", "text": text}], **more}
         return await peer.call("prompt", session_id=session_id, **params)
@@ -155,10 +156,13 @@ class Scene:
     # Turns
 
     async def agent(
-        self, name: str | None = None, instance: str | None = None, *, url: str | None = None, **more: Any
-    ) -> Agent:  # noqa: ANN401  # of the protocol
+        self,
+        name: str | None = None,
+        instance: str | None = None,
+        **more: Any,  # noqa: ANN401 - of SPEC
+    ) -> Agent:
         """Have a worker of the case's own."""
-        peer = await self.open(url=url)
+        peer = await self.open()
         agent = Agent(peer, name or self.new_id("w"), instance or self.new_id("i"))
         await agent.register(**more)
         return agent

@@ -1,4 +1,4 @@
-"""A subscription that believes nothing: each frame of it is held against what SPEC.md promises (G4 to G9, G20)."""
+"""A subscription that believes nothing: each frame of it is held against SPEC.md (G4 to G9, G20)."""
 
 from __future__ import annotations
 
@@ -93,6 +93,23 @@ class Subscription:
                     seen=typed.version,
                 )
             return
+        self._check_place(frame)
+        if isinstance(typed, (Delta, ShortDelta, Change, Skip, Sync)):
+            outcome = self.replica.apply(typed)
+            if isinstance(outcome, Gap):
+                seen = (outcome.reason, frame.plain)
+                raise Failed(
+                    "a frame cannot be applied by the merge law (4.4)", expected="a next step", seen=seen
+                )
+        if isinstance(typed, Change):
+            self._note({**frame.plain[4], "epoch": self.replica.epoch})
+            self._check_ends(frame.plain[4])
+        elif isinstance(typed, Sync):
+            self._note(frame.plain[2])
+
+    def _check_place(self, frame: Frame) -> None:
+        """Fail where a frame does not go on from where the replica stands, or shows what it may not."""
+        typed = frame.typed
         if isinstance(typed, (Delta, ShortDelta, Change)):
             self._check_next(frame.plain, typed.version)
         elif isinstance(typed, Skip) and not typed.from_version <= self.last < typed.version:
@@ -103,19 +120,6 @@ class Subscription:
             self._check_sync(typed.payload)
         if isinstance(typed, Change):
             self._check_change(frame.plain)
-        if isinstance(typed, (Delta, ShortDelta, Change, Skip, Sync)):
-            outcome = self.replica.apply(typed)
-            if isinstance(outcome, Gap):
-                raise Failed(
-                    "a frame cannot be applied by the merge law (4.4)",
-                    expected="a next step",
-                    seen=(outcome.reason, frame.plain),
-                )
-        if isinstance(typed, Change):
-            self._note({**frame.plain[4], "epoch": self.replica.epoch})
-            self._check_ends(frame.plain[4])
-        elif isinstance(typed, Sync):
-            self._note(frame.plain[2])
 
     def merge(self, page: Page) -> PageOutcome:
         """Merge a page by rules 13 to 16."""

@@ -31,7 +31,4 @@ CHAPTERS = (
 def load() -> None:
     """Import all of them, in the order of SPEC.md."""
     for chapter in CHAPTERS:
-        try:
-            import_module(f"{__name__}.{chapter}")
-        except ModuleNotFoundError:
-            pass
+        import_module(f"{__name__}.{chapter}")

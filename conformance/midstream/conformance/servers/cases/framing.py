@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from midstream.conformance.case import Case
 from midstream.conformance.outcome import Failed, expect, require
 from midstream.conformance.proxy import Faults
+from midstream.conformance.servers.frame import Frame, Plain
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 from midstream.protocol.chunks import chunks
@@ -60,6 +63,10 @@ async def messages_of_the_other_kind_are_broken(scene: Scene) -> None:
         expect("the close code", await peer.ended(), 4500)
 
 
+def _names(tag: str, frame: Frame) -> bool:
+    return frame.tag == "error" and frame.plain[2].get("details", {}).get("tag") == tag
+
+
 @case("framing.unknown-tag", "3.2", "G16")
 async def unknown_tags_are_refused_by_name(scene: Scene) -> None:
     """An unknown tag is answered with `unknown_frame`, names it, and keeps the connection."""
@@ -67,12 +74,7 @@ async def unknown_tags_are_refused_by_name(scene: Scene) -> None:
         peer = await scene.open(codec)
         for tag in ("shout", "welcome"):
             await peer.send(tag, 1)
-            since = len(peer.frames)
-            frame = await peer.until(
-                lambda one, tag=tag: one.tag == "error" and one.plain[2].get("details", {}).get("tag") == tag,
-                f"unknown_frame {tag}",
-                since=max(0, since - 1),
-            )  # type: ignore[misc]  # bound at once
+            frame = await peer.until(partial(_names, tag), f"unknown_frame {tag}")
             expect("the code", (frame.plain[1], frame.plain[2]["code"]), (None, "unknown_frame"))
         await peer.ping()
 
@@ -94,7 +96,7 @@ async def extra_elements_and_keys_are_ignored(scene: Scene) -> None:
 @case("framing.wrong-elements", "3.2", "G16")
 async def wrong_elements_are_refused_and_named(scene: Scene) -> None:
     """A known frame with a wrong element is `invalid`, names it, and the connection stays."""
-    wrong = [
+    wrong: list[tuple[Plain, None, str]] = [
         (["ping", -1], None, "nonce"),
         (["call", "7", "turn", {}], None, "id"),
         (["call", -7, "turn", {}], None, "id"),
@@ -118,8 +120,6 @@ async def the_id_of_an_open_call_is_not_given_again(scene: Scene) -> None:
     session = await scene.session(peer)
     packed = [peer.codec.encode(["call", 900, "sessions.update", {"session_id": session, "title": "t"}])] * 2
     peer.expect_answer(900, "sessions.update", session)
-    proxy = await scene.proxy()
-    del proxy
     for data in packed:
         await peer.send_raw(data)
     frame = await peer.until(
@@ -163,7 +163,7 @@ async def long_answers_come_in_chunks(scene: Scene) -> None:
         ]
         await peer.call("prompt", session_id=session, message_id="m1", parts=parts)
         answer = await peer.call("message", session_id=session, message_id="m1")
-        require(peer.joined, "an answer of that length comes in chunks", seen=peer.frames[-1].tag)  # noqa: SLF001
+        require(peer.joined, "an answer of that length comes in chunks", seen=peer.frames[-1].tag)
         expect(
             "the text",
             [one.get("data", one.get("text")) for one in answer["message"]["parts"]],
@@ -194,7 +194,7 @@ async def nothing_of_the_session_passes_a_long_frame(scene: Scene) -> None:
 async def only_calls_go_in_chunks(scene: Scene) -> None:
     """A ping in a chunk is `invalid`; the connection stays."""
     peer = await scene.open()
-    await peer.send("chunk", 1, True, peer.codec.encode(["ping", 5]))  # noqa: FBT003  # last
+    await peer.send("chunk", 1, True, peer.codec.encode(["ping", 5]))  # last
     frame = await peer.until(lambda one: one.tag == "error", "an error")
     expect("the code", frame.plain[2]["code"], "invalid")
     await peer.ping()

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from websockets.exceptions import InvalidStatus
 
 from midstream.conformance.outcome import Failed, Skipped, expect, require
-from midstream.conformance.servers.peer import open_socket
+from midstream.conformance.proxy import Faults
+from midstream.conformance.servers.opening import open_socket
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 from midstream.protocol.codec import CODECS, JSON, MSGPACK
@@ -217,8 +218,6 @@ async def who_answers_is_kept(scene: Scene) -> None:
 @case("heartbeat.half-open", "3.5", heartbeats=4)
 async def a_connection_that_went_dark_is_given_up(scene: Scene) -> None:
     """A connection through which nothing passes any more is ended by the server."""
-    from midstream.conformance.proxy import Faults  # noqa: PLC0415
-
     proxy = await scene.proxy()
     peer = await scene.open(url=proxy.url)
     proxy.set(up=Faults(half_open=True))

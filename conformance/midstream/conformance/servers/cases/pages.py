@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from midstream.conformance.outcome import expect, require
-from midstream.conformance.servers.frame import Map
+from midstream.conformance.servers.frame import Frame, Map
 from midstream.conformance.servers.peer import Peer
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
@@ -93,6 +95,10 @@ async def an_empty_page_has_no_borders(scene: Scene) -> None:
     expect("the page", seen, wanted)
 
 
+def _is_error(id: int, frame: Frame) -> bool:
+    return frame.tag == "error" and frame.plain[1] == id
+
+
 @case("pages.in-the-stream", "3.7", "G8", "R14", needs=["agent"])
 async def a_page_stands_at_its_version(scene: Scene) -> None:
     """While text is written, every page comes at the version that the reader stands at, and can be merged there."""
@@ -107,10 +113,7 @@ async def a_page_stands_at_its_version(scene: Scene) -> None:
         ids.append(await peer.begin("message", session_id=session, message_id="none"))
         for id in ids[:-1]:
             await peer.answer(id)
-        await peer.so(
-            lambda id=ids[-1]: any(one.tag == "error" and one.plain[1] == id for one in peer.frames),
-            "an error",
-        )  # type: ignore[misc]  # bound at once
+        await peer.until(partial(_is_error, ids[-1]), "an error")
     await held.taken()
     await peer.ping()
     await scene.read_all(reader, peer)

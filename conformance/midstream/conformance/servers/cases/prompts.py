@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 
@@ -39,7 +40,7 @@ async def user_parts_are_kept_as_they_were_sent(scene: Scene) -> None:
     """All four kinds of user parts are kept whole, with sequences, and ids where none were given."""
     peer = await scene.open()
     session = await scene.session(peer)
-    parts = [
+    parts: list[Map] = [
         {"type": "text", "text": "é😀"},
         {"type": "context", "tag": "page", "context": "<b>"},
         {"type": "file", "url": "data:,x", "media_type": "text/plain", "filename": "x.txt"},

@@ -26,7 +26,7 @@ case = SUITE.case
     needs=["restart", "agent"],
     seconds=150,
 )
-async def nothing_that_was_acknowledged_is_lost(scene: Scene) -> None:
+async def nothing_that_was_acknowledged_is_lost(scene: Scene) -> None:  # noqa: PLR0915 - a day is told in order
     """After `kill -9` what was acknowledged is there, lost text leaves every replica, versions are not used again, and turns go on."""
     peer = await scene.open()
     session, quiet = await scene.session(peer), await scene.session(peer, title="quiet")
@@ -41,6 +41,10 @@ async def nothing_that_was_acknowledged_is_lost(scene: Scene) -> None:
         queued = {**prompt, "message_id": f"q{round_number}", "delivery": "queue"}
         await peer.call("prompt", **queued)
         held = await agent.attach(session, answer["turn_id"])
+        hint = await held.write("add_internal", parts=[{"type": "text", "text": "hint"}])
+        given = await held.wrote(hint)
+        refused = await held.write("move_tool", part_id="none", state="running")
+        refusal = await held.refusal(refused)
         text = await held.say("kept ")
         tool = await held.tool("ready")
         await held.write("move_tool", part_id=tool, state="running")
@@ -66,6 +70,8 @@ async def nothing_that_was_acknowledged_is_lost(scene: Scene) -> None:
         expect("G27: the turn", (await peer.call("turn", session_id=session))["turn"]["state"], "running")
         agent = await scene.agent(agent.name, agent.instance)
         again = await agent.attach(session, answer["turn_id"], generation=1)
+        expect("G28: results", dict(map(tuple, again.result.get("results", []))).get(hint), given)
+        expect("G28: refusals", dict(map(tuple, again.result.get("refused", []))).get(refused), refusal)
         require(kept <= again.n <= held.n, "G24: the next write", expected=(kept, held.n), seen=again.n)
         for number in range(again.n - kept, 30):
             await again.append(text, f"maybe lost {number} ")

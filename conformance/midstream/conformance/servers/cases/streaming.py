@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 from midstream.protocol.codec import CODECS
@@ -124,7 +125,7 @@ async def a_tool_is_one_part_from_call_to_outcome(scene: Scene) -> None:
     await peer.ping()
     (part,) = reader.messages[-1]["parts"]
     seen = {key: part.get(key) for key in ("state", "input", "input_text", "output", "preliminary")}
-    wanted = {
+    wanted: Map = {
         "state": "completed",
         "input": {"x": 1},
         "input_text": '{"x": 1}',

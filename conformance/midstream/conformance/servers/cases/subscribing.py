@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.frame import Map
+from midstream.conformance.servers.peer import Peer
 from midstream.conformance.servers.scene import Scene, copied
+from midstream.conformance.servers.subscription import Subscription
 from midstream.conformance.servers.suite import SUITE
 from midstream.protocol.codec import CODECS
 
@@ -40,6 +45,10 @@ async def subscribing_makes_no_session(scene: Scene) -> None:
     await peer.refused("not_found", "sessions.get", {"session_id": name}, kind="session")
 
 
+def _stands_at(reader: Subscription, version: int) -> bool:
+    return reader.last == version
+
+
 @case("subscribing.every-version", "1.3", "G6", "G8")
 async def every_change_comes_before_its_answer(scene: Scene) -> None:
     """Each call that changes the session is told as the next version, before its answer, to all who subscribe."""
@@ -51,7 +60,7 @@ async def every_change_comes_before_its_answer(scene: Scene) -> None:
             result = await peer.call("sessions.update", session_id=session, title=f"t{number}")
             expect("the version that the caller stands at", mine.last, result["version"])
             expect("the title", mine.session["title"], f"t{number}")
-        await other.so(lambda: theirs.last == mine.last, "all versions at the other reader")
+        await other.so(partial(_stands_at, theirs, mine.last), "all versions at the other reader")
         expect("what the other got", theirs.tags(), ["change"] * 5)
         await scene.same(theirs, other)
 
@@ -62,7 +71,7 @@ async def a_reset_has_as_many_messages_as_asked(scene: Scene) -> None:
     peer = await scene.open()
     session = await _with_messages(scene, peer, 5)
     for limit in (None, 1, 3, 5, 200):
-        reader = await peer.subscribe(session, **({} if limit is None else {"limit": limit}))
+        reader = await peer.subscribe(session, **_limited(limit))
         sync = reader.answer["sync"]
         wanted = [] if limit is None else list(range(1, 6))[-min(limit, 5) :]
         expect(f"sequences with limit {limit}", [one["sequence"] for one in sync.get("messages", [])], wanted)
@@ -217,11 +226,12 @@ async def a_cursor_of_nothing_missed_brings_nothing(scene: Scene) -> None:
     expect("what it carries", (sync.get("messages", []), sync["version"]), ([], reader.last))
 
 
-async def _with_messages(scene: Scene, peer: object, count: int) -> str:
-    """Make a session with so many user messages, whose turns are stopped."""
-    from midstream.conformance.servers.peer import Peer  # noqa: PLC0415
+def _limited(limit: int | None) -> Map:
+    return {} if limit is None else {"limit": limit}
 
-    assert isinstance(peer, Peer)
+
+async def _with_messages(scene: Scene, peer: Peer, count: int) -> str:
+    """Make a session with so many user messages, whose turns are stopped."""
     session = await scene.session(peer)
     for number in range(count):
         answer = await scene.prompt(peer, session, f"text {number}")

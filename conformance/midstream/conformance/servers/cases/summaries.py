@@ -58,9 +58,10 @@ async def segments_are_walked_without_holes(scene: Scene) -> None:
     session = await _filled(scene, peer, 6)
     await peer.call("compact", session_id=session, through_sequence=3, summary="three")
     await peer.call("compact", session_id=session, through_sequence=5, summary="five")
+    sources: list[tuple[str, str, bool]] = []
     for limit in (1, 2, 50):
         seen: list[int] = []
-        sources: list[tuple[str, str, bool]] = []
+        sources.clear()
         before: Map = {}
         for _ in range(12):
             page = await peer.call("messages", session_id=session, segment=True, limit=limit, **before)

@@ -110,7 +110,7 @@ async def the_phase_says_what_the_turn_does(scene: Scene) -> None:
         await held.taken()
         seen.append((await peer.call("turn", session_id=session))["turn"]["phase"])
 
-    await note_first(peer, session, seen)
+    seen.append((await peer.call("turn", session_id=session))["turn"]["phase"])
     await held.write("begin_step")
     await note()
     await held.say("x")
@@ -128,14 +128,6 @@ async def the_phase_says_what_the_turn_does(scene: Scene) -> None:
         seen,
         ["starting", "waiting-model", "streaming", "running-tool", "waiting-model", "waiting-user"],
     )
-
-
-async def note_first(peer: object, session: str, seen: list[str]) -> None:
-    """Note the phase before anything was written."""
-    from midstream.conformance.servers.peer import Peer  # noqa: PLC0415
-
-    assert isinstance(peer, Peer)
-    seen.append((await peer.call("turn", session_id=session))["turn"]["phase"])
 
 
 @case("writes.errors", "14.7", needs=["agent"])

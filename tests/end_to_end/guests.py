@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from midstream.protocol.codec import MSGPACK
+from midstream.protocol.codec import MSGPACK, Codec
 from midstream.server import RunningServer, Server, Turn
 from midstream.server.clock import SystemClock
 from midstream.server.connections.minting import mint
-from tests.server.connections.readers import Frame
 from tests.server.connections.serving import Client
 
 SECRET = "0123456789abcdef0123456789abcdef-of-tests"  # noqa: S105 - of tests
@@ -31,9 +30,8 @@ def token(subject: str, *, ttl: float = HOUR, secret: str = SECRET, **claims: An
 
 async def say_hello_back(turn: Turn) -> None:
     """An agent that answers with one text."""
-    async with turn.step() as step:
-        async with step.text() as text:
-            await text.append("Hello")
+    async with turn.step() as step, step.text() as text:
+        await text.append("Hello")
 
 
 @asynccontextmanager
@@ -47,14 +45,23 @@ async def server_with_tokens(path: Path, **settings: Any) -> AsyncGenerator[Runn
 class Guest(Client):
     """A client by hand, whose calls are answered in order of their ids."""
 
-    _calls = 0
+    def __init__(self, websocket: ClientConnection, codec: Codec) -> None:
+        """Take an open WebSocket."""
+        super().__init__(websocket, codec)
+        self._calls = 0
+        self.seen: list[Any] = []
+        """The frames that came besides answers, and were kept."""
 
-    async def hello(self, given: str | None = None) -> Frame:
+    async def receive(self) -> Any:  # noqa: ANN401 - as it came
+        """Return the next frame."""
+        return await super().receive()
+
+    async def hello(self, given: str | None = None) -> Any:  # noqa: ANN401 - as it came
         """Say hello with a token, and return the welcome."""
         await self.send("hello", 1, given, {"name": "guest"})
         return await self.receive()
 
-    async def ask(self, method: str, **params: object) -> Frame:
+    async def ask(self, method: str, **params: object) -> Any:  # noqa: ANN401 - as it came
         """Make a call, and return the frame that answers it; frames before it are in `seen`."""
         self._calls += 1
         await self.send("call", self._calls, method, params)
@@ -75,11 +82,6 @@ class Guest(Client):
         frame = await self.ask(method, **params)
         assert frame[0] == "error", frame
         return frame[2]
-
-    @property
-    def seen(self) -> list[Frame]:
-        """What came besides answers."""
-        return self.__dict__.setdefault("_seen", [])
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidMessage
@@ -60,7 +61,7 @@ async def test_who_does_not_trust_the_certificate_does_not_connect(path: Path, t
     ],
 )
 async def test_other_addresses_need_tokens_and_tls_or_words(
-    path: Path, settings: dict[str, object], missing: str
+    path: Path, settings: dict[str, Any], missing: str
 ) -> None:
     """The error names the flag that says so; nothing was opened."""
     with pytest.raises(BindRefused, match=missing):
@@ -76,7 +77,7 @@ async def test_other_addresses_need_tokens_and_tls_or_words(
         {"anyone_may_connect": True, "tls_ends_at_a_proxy": True},
     ],
 )
-def test_with_the_words_they_may(settings: dict[str, object]) -> None:
+def test_with_the_words_they_may(settings: dict[str, Any]) -> None:
     """And with a certificate, of course."""
     Server(say_hello_back, "unused.db", **settings).config.check_host("192.0.2.1")
 
@@ -84,12 +85,13 @@ def test_with_the_words_they_may(settings: dict[str, object]) -> None:
 async def test_a_certificate_that_cannot_be_used_is_named(path: Path, tmp_path: Path) -> None:
     """With what was expected."""
     cert, key = write_certificate(tmp_path)
-    for settings, setting in (
-        ({"tls_cert": cert, "tls_key": str(tmp_path / "none.pem")}, "tls_key"),
-        ({"tls_cert": key, "tls_key": key}, "tls_cert"),
+    for cert_path, key_path, setting in (
+        (cert, str(tmp_path / "none.pem"), "tls_key"),
+        (key, key, "tls_cert"),
     ):
+        server = Server(say_hello_back, path, tls_cert=cert_path, tls_key=key_path)
         with pytest.raises(ConfigError) as caught:
-            async with Server(say_hello_back, path, **settings).listen("127.0.0.1", 0):
+            async with server.listen("127.0.0.1", 0):
                 pass
         assert caught.value.setting == setting
     with pytest.raises(ConfigError, match="tls_key"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -130,10 +132,9 @@ def test_every_method_says_what_it_does_with_a_session() -> None:
 @pytest.mark.parametrize("agent", ["own", "remote"])
 async def test_g21_another_ones_session_is_answered_as_one_that_never_was(path: Path, agent: str) -> None:
     """Every method, the whole error: code, text, details; before and after its owner was looked up."""
+    settings: dict[str, Any] = {}
     if agent == "remote":
-        settings = {"agent": None, "config": Config(agent="remote")}
-    else:
-        settings = {}
+        settings |= {"agent": None, "config": Config(agent="remote")}
     scopes = ["read", "write", "internal", "agent"]
     async with (
         server_with_tokens(path, **settings) as server,
@@ -163,11 +164,12 @@ async def test_an_id_that_is_not_covered_cannot_be_chosen_whether_it_is_taken_or
     ):
         await alice.result("sessions.create", session_id="a")
         own = (await mallory.result("sessions.create"))["session"]["session_id"]
-        for make in (
+        makers: list[Callable[[str], Awaitable[object]]] = [
             lambda one: mallory.refusal("sessions.create", session_id=one),
             lambda one: bob.refusal("sessions.create", session_id=one),
             lambda one: mallory.refusal("sessions.fork", session_id=own, new_session_id=one),
-        ):
+        ]
+        for make in makers:
             taken, free = str(await make("a")), str(await make("f"))
             assert taken == free
             assert "forbidden" in taken
@@ -212,7 +214,7 @@ async def test_a_watch_tells_of_nothing_that_its_owner_may_not_see(path: Path) -
 
 async def test_g32_what_a_new_token_does_not_allow_ends(path: Path) -> None:
     """Subscriptions are closed, the internal view too, a watch asks anew, and nothing follows."""
-    claims = {"scopes": ["read", "write", "internal"], "sessions": ["a", "b"]}
+    claims: dict[str, Any] = {"scopes": ["read", "write", "internal"], "sessions": ["a", "b"]}
     async with (
         server_with_tokens(path, watch_ms=1) as server,
         guest(server.url, token("alice", **claims)) as alice,

@@ -79,14 +79,14 @@ async def test_a_token_that_is_refused_again_ends_the_client(path: Path, again: 
         given.append("no token")
         return given[-1]
 
-    async with server_with_tokens(path) as server:
-        async with Client(
-            server.url, token=get if again else "no token", options=Options(policy=QUICK)
-        ) as client:
-            with pytest.raises(ConnectionRejected) as caught:
-                await client.create()
-            assert caught.value.details["close_code"] == 4504
-            assert len(given) == (2 if again else 0)
+    async with (
+        server_with_tokens(path) as server,
+        Client(server.url, token=get if again else "no token", options=Options(policy=QUICK)) as client,
+    ):
+        with pytest.raises(ConnectionRejected) as caught:
+            await client.create()
+        assert caught.value.details["close_code"] == 4504
+        assert len(given) == (2 if again else 0)
 
 
 async def test_a_worker_runs_the_turns_of_others_and_reads_what_it_runs(path: Path) -> None:
@@ -95,9 +95,8 @@ async def test_a_worker_runs_the_turns_of_others_and_reads_what_it_runs(path: Pa
 
     async def agent(turn: Turn) -> None:
         read.append(len((await turn.context()).messages))
-        async with turn.step() as step:
-            async with step.text() as text:
-                await text.append("Hello")
+        async with turn.step() as step, step.text() as text:
+            await text.append("Hello")
 
     async with server_with_tokens(path, agent=None, config=Config(agent="remote")) as server:
         worker = Worker(

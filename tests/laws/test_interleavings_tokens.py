@@ -38,7 +38,7 @@ async def test_r59_a_right_is_lost_while_a_subscribe_is_under_way(path: Path, *,
         frames = [await alice.receive() for _ in range(3)]
         (answer,) = [frame for frame in frames if frame[:2] == ["result", 1]]
         (end,) = [frame for frame in frames if frame[0] == "closed"]
-        assert end == ["closed", answer[2]["channel"], "forbidden", False]  # type: ignore[index]
+        assert end == ["closed", answer[2]["channel"], "forbidden", False]
         assert frames.index(answer) < frames.index(end)
         await root.result("prompt", session_id="b", message_id="m", parts=PARTS)
         await alice.send("ping", 7)

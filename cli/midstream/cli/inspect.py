@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from midstream.cli.failure import MISUSED, CommandFailed
-from midstream.server.storage import messages, rows, store
+from midstream.server.storage import listing, messages, rows, store
 from midstream.server.storage.connection import Place
 from midstream.server.storage.errors import DatabaseUnusable
 from midstream.server.storage.records import View
@@ -59,7 +59,7 @@ def sessions_in(connection: apsw.Connection) -> Iterator[Session]:
     for archived in (False, True):
         after: tuple[int, str] | None = None
         while True:
-            listed, after = messages.list_sessions(connection, limit=_BATCH, after=after, archived=archived)
+            listed, after = listing.list_sessions(connection, limit=_BATCH, after=after, archived=archived)
             yield from listed
             if after is None:
                 break

@@ -5,9 +5,10 @@ import asyncio
 from midstream.protocol.calls import EmptyResult, ListResult, SubscribeResult
 from midstream.protocol.frames import Delta
 from midstream.server.connections.subscription import Subscription
+from midstream.server.sessions.access import Action, SessionRef
 from midstream.server.sessions.audience import Audience
 from midstream.server.sessions.broadcast import Broadcast
-from midstream.server.sessions.commands import Command, Subscriber, Watcher
+from midstream.server.sessions.commands import Caller, Command, Subscriber, Watcher
 from tests.server.connections.readers import CHANNEL, EPOCH, sync
 
 
@@ -61,6 +62,18 @@ class Notes:
     def watch(self, watcher: Watcher) -> None:
         """Tell somebody of sessions."""
         self.watchers.append(watcher)
+
+    def allows(self, caller: Caller, action: Action, session_id: str) -> bool:  # noqa: ARG002 - there are no rights
+        """Say that everybody may do everything."""
+        return True
+
+    def may_run(self, caller: Caller, session: SessionRef) -> bool:  # noqa: ARG002 - likewise
+        """Say that everybody may."""
+        return True
+
+    def sees_alike(self, one: Caller, other: Caller) -> bool:  # noqa: ARG002 - likewise
+        """Say that all see the same."""
+        return True
 
     def unwatch(self, watcher: Watcher) -> None:
         """Tell somebody nothing any more."""

@@ -111,7 +111,7 @@ def test_a_token_is_good_until_its_end_and_not_after_it() -> None:
 def test_an_issuer_and_an_audience_are_compared_where_they_are_expected() -> None:
     """The audience may be one of several."""
     strict = tokens(issuer="us", audience="chat")
-    assert strict.verify(signed(CLAIMS | {"iss": "us", "aud": ["x", "chat"]}), NOW)
+    assert strict.verify(signed(CLAIMS | {"iss": "us", "aud": ["x", "chat"]}), NOW).subject
     for wrong in ({}, {"iss": "us"}, {"iss": "us", "aud": "other"}, {"iss": "them", "aud": "chat"}):
         with pytest.raises(TokenRefused):
             strict.verify(signed(CLAIMS | wrong), NOW)
@@ -183,15 +183,15 @@ def test_keys_are_rotated_by_replacing_the_file(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     accepted = Tokens([KeyFile(write_keys(path, public(ED)))])
     old, new = signed(CLAIMS, ED, alg="EdDSA", kid="ed"), signed(CLAIMS, EC, alg="ES256", kid="ec")
-    assert accepted.verify(old, NOW)
+    assert accepted.verify(old, NOW).subject
     write_keys(path, public(ED), public(EC))
     with pytest.raises(TokenRefused):
         accepted.verify(new, NOW + 999)
-    assert accepted.verify(new, NOW + 1_000)
+    assert accepted.verify(new, NOW + 1_000).subject
     path.write_text("{", "utf-8")
-    assert accepted.verify(old, NOW + 2_000)
+    assert accepted.verify(old, NOW + 2_000).subject
     write_keys(path, public(EC))
-    assert accepted.verify(new, NOW + 3_000)
+    assert accepted.verify(new, NOW + 3_000).subject
     with pytest.raises(TokenRefused):
         accepted.verify(old, NOW + 3_000)
 

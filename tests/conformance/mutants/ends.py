@@ -43,6 +43,10 @@ def _never(*_: object) -> bool:
     return False
 
 
+def _no_time(*_: object) -> float:
+    return 0.0
+
+
 def _none(*_: object, **__: object) -> None:
     """Do nothing."""
 
@@ -94,6 +98,7 @@ ENDS: Final = (
         "who takes no byte for a heartbeat is cut",
         "slow",
         (Heartbeat, "stalled", _never),
+        (Heartbeat, "still_for", _no_time),
     ),
     mutant(
         "unsubscribe-ignored",

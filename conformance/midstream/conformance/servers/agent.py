@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -108,7 +108,7 @@ class Held:
             if one.tag == tag and one.plain[1] == self.channel
         ]
 
-    async def _of(self, fits: Any, what: str) -> Frame:  # noqa: ANN401  # a function of a frame
+    async def _of(self, fits: Callable[[Frame], bool], what: str) -> Frame:
         return await self.peer.until(
             lambda one: len(one.plain) > 1 and one.plain[1] == self.channel and fits(one),
             what,

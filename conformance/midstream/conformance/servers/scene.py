@@ -146,7 +146,8 @@ class Scene:
 
     async def follow(self, peer: Peer, session_id: str, **params: Any) -> Subscription:  # noqa: ANN401 - of SPEC
         """Subscribe with a first page."""
-        return await peer.subscribe(session_id, **{"limit": 50, **params})
+        given: Map = {"limit": 50, **params}
+        return await peer.subscribe(session_id, **given)
 
     async def prompt(self, peer: Peer, session_id: str, text: str = "Say something", **more: Any) -> Map:  # noqa: ANN401 - of SPEC
         """Hand in a text under a new id."""

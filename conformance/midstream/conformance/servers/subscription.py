@@ -201,8 +201,8 @@ class Subscription:
         if not before:
             return
         known = cast("list[Map]", msgspec.to_builtins(before[0].parts))
-        for part in entry.get("parts", []):
-            old = known[part["sequence"] - 1] if part["sequence"] <= len(known) else {}
+        for part in cast("list[Map]", entry.get("parts", [])):
+            old = known[part["sequence"] - 1] if part["sequence"] <= len(known) else Map()
             if old.get("part_id") != part["part_id"]:
                 continue
             if old["type"] != part["type"]:

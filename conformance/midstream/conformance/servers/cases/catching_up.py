@@ -7,6 +7,7 @@ from midstream.conformance.proxy import Faults
 from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.scene import Scene, copied
 from midstream.conformance.servers.suite import SUITE
+from midstream.protocol.merge import Replica
 
 case = SUITE.case
 
@@ -46,7 +47,7 @@ async def any_cursor_leads_to_the_same_state(scene: Scene) -> None:
     session = await scene.session(peer)
     reader = await scene.follow(peer, session, include_internal=True)
     held = await scene.turn(writer, session)
-    saved = []
+    saved: list[Replica] = []
 
     async def note() -> None:
         await held.taken()

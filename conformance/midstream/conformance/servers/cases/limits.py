@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.peer import CallRefused
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
@@ -18,12 +20,13 @@ async def what_is_too_long_is_refused_by_name(scene: Scene) -> None:
     peer = await scene.open()
     session = await scene.session(peer)
     here = {"session_id": session}
-    for limit, method, params in (
+    tries: list[tuple[str, str, Callable[[int], Map]]] = [
         ("title_bytes", "sessions.update", lambda n: {**here, "title": "x" * n}),
         ("metadata_bytes", "sessions.update", lambda n: {**here, "metadata": {"x": "x" * n}}),
         ("signal_bytes", "signal", lambda n: {**here, "name": "n", "data": "x" * n}),
         ("summary_bytes", "compact", lambda n: {**here, "through_sequence": 1, "summary": "x" * n}),
-    ):
+    ]
+    for limit, method, params in tries:
         maximum = peer.limit(limit)
         if maximum < peer.limit("frame_bytes") // 2:
             await peer.refused("limit_exceeded", method, params(maximum + 1), limit=limit, maximum=maximum)

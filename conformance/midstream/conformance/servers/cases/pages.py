@@ -83,7 +83,7 @@ async def an_empty_page_has_no_borders(scene: Scene) -> None:
             "turns",
         )
     }
-    wanted = {
+    wanted: Map = {
         "items": [],
         "total": 0,
         "start_sequence": None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from midstream.conformance.case import Case
 from midstream.conformance.outcome import expect, require
@@ -54,7 +54,7 @@ def _gone(name: str, method: str, kind: str, section: str, **params: object) -> 
 S: Map = {"session_id": HERE}
 BIG = 2**53
 APPROVED = {"kind": "approval", "decision": "approved"}
-UNKNOWN_SESSION = [
+UNKNOWN_SESSION: list[tuple[str, Map | None]] = [
     ("subscribe", {}), ("unsubscribe", None), ("messages", {}), ("message", {"message_id": "m"}), ("turn", {}),
     ("prompt", {"message_id": "m", "parts": [TEXT]}), ("stop", {}),
     ("respond", {"interaction_id": "i", "response": APPROVED}), ("interactions", {}),
@@ -184,7 +184,7 @@ async def _stage(scene: Scene, peer: Peer) -> str:
 
 def _named(value: Any, session_id: str) -> Any:  # noqa: ANN401  # values of the protocol
     if isinstance(value, dict):
-        return {key: _named(one, session_id) for key, one in value.items()}
+        return {key: _named(one, session_id) for key, one in cast("Map", value).items()}
     return session_id if value == HERE else value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 
@@ -92,10 +93,10 @@ async def a_clear_drops_what_was_said(scene: Scene) -> None:
     reader = await scene.follow(peer, session)
     cleared = (await peer.call("sessions.clear", session_id=session))["session"]
     expect("the session", (cleared["first_sequence"], cleared["message_count"]), (3, 2))
-    expect("the replica", (reader.messages, reader.tags()), ([], ["change"]))
+    expect("the replica", (reader.messages, reader.tags()), (list[Map](), ["change"]))
     await peer.refused("not_found", "message", {"session_id": session, "message_id": "m1"}, kind="message")
     page = await peer.call("messages", session_id=session)
-    expect("a page", (page["items"], page["has_more"], page["total"]), ([], False, 2))
+    expect("a page", (page["items"], page["has_more"], page["total"]), (list[Map](), False, 2))
     taken = {"session_id": session, "message_id": "m1", "parts": [{"type": "text", "text": "other"}]}
     await peer.refused("idempotency_conflict", "prompt", taken)
 

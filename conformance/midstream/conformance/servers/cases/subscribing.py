@@ -223,7 +223,7 @@ async def a_cursor_of_nothing_missed_brings_nothing(scene: Scene) -> None:
     again = await peer.subscribe(session, replica=copied(reader), limit=50)
     sync = again.answer["sync"]
     require(sync["mode"] in {"replay", "catchup"}, "nothing needs a reset", seen=sync)
-    expect("what it carries", (sync.get("messages", []), sync["version"]), ([], reader.last))
+    expect("what it carries", (sync.get("messages", []), sync["version"]), (list[Map](), reader.last))
 
 
 def _limited(limit: int | None) -> Map:

@@ -106,4 +106,8 @@ async def a_clear_removes_summaries(scene: Scene) -> None:
     cleared = (await peer.call("sessions.clear", session_id=session))["session"]
     expect("summarized_through", cleared.get("summarized_through", 0), 0)
     page = await peer.call("messages", session_id=session, segment=True)
-    expect("the active segment", (page["source"], page.get("summary"), page["items"]), ("active", None, []))
+    expect(
+        "the active segment",
+        (page["source"], page.get("summary"), page["items"]),
+        ("active", None, list[Map]()),
+    )

@@ -19,7 +19,7 @@ Action: TypeAlias = Literal["read", "write", "create", "delete", "agent"]
 """What is done with a session; ``agent``: to run its turns, and to read it meanwhile."""
 Scope: TypeAlias = Literal["read", "write", "internal", "agent", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = ("read", "write", "internal", "agent", "admin")
-_INCLUDED: Final[dict[Scope, tuple[Scope, ...]]] = {"agent": ("read", "internal"), "admin": SCOPES}
+_INCLUDED: Final[dict[str, tuple[str, ...]]] = {"agent": ("read", "internal"), "admin": SCOPES}
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

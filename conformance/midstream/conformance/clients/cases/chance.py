@@ -60,8 +60,10 @@ class Chances:
         if self.losses and self.random.random() < 0.06:
             self.losses -= 1
             self.is_behind = True
-        else:
-            await self.peer.send(frame)
+            return
+        await self.peer.send(frame)
+        if not self.is_behind and self.random.random() < 0.1:
+            await self.peer.send(Mark(self.talk.channel, self.talk.version))
 
     def _next(self) -> ServerFrame:
         talk, random = self.talk, self.random
@@ -69,7 +71,9 @@ class Chances:
         text = random.choice(["a", "some words ", "ünï\U0001f600", "x" * 300])
         if last is None or last.state != "streaming":
             return random.choice([self._begin, self._begin, lambda: talk.user(text), self._rare])()
+        agents = [number for number, message in talk.now.messages.items() if message.role == "agent"]
         can: list[Callable[[], ServerFrame]] = [
+            lambda: talk.put(DONE, sequence=random.choice(agents), durable=True),
             lambda: talk.put(random.choice(PARTS)),
             lambda: talk.put(DONE, random.choice(PARTS), durable=True),
             lambda: talk.trim(random.randint(0, len(last.parts))),

@@ -163,7 +163,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "midstream_fanout_seconds",
         "histogram",
-        "Publications of text, from when they were due until every reader's socket or outbox has them.",
+        "Publications of text that were due together, until every reader's socket or outbox has them.",
         lambda v: v.tally.fan_out,
     ),
     Metric(

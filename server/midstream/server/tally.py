@@ -100,8 +100,8 @@ class Tally:
         self.deliveries = 0
         """Broadcasts times readers whom they reached: in their socket, or in their outbox."""
         self.fan_out = Histogram()
-        """From the moment that text may be published until every clear reader's socket, and every other's
-        outbox, has it."""
+        """From the moment that texts may be published until every clear reader's socket, and every other's
+        outbox, has all that were due together."""
         self.syncs = {"replay": 0, "catchup": 0, "reset": 0}
         self.sync_bytes = {"replay": 0, "catchup": 0, "reset": 0}
         self.conflations = 0

@@ -43,7 +43,7 @@ class Pace:
     def __init__(
         self, *, tick_seconds: float, limit_seconds: float, fan_out: Histogram | None = None
     ) -> None:
-        """Begin with no load. ``fan_out`` is told how long each publication took from when it was due."""
+        """Begin with no load. ``fan_out`` is told how long all took that were due together."""
         self._fan_out = fan_out or Histogram()
         self._tick = tick_seconds
         self._limit = max(tick_seconds, limit_seconds)
@@ -100,6 +100,7 @@ class Pace:
             except Exception as error:  # noqa: BLE001 - one session must not hold up the others
                 loop.call_exception_handler({"message": "a tick failed", "exception": error})
             ended = loop.time()
-            self._fan_out.add(ended - due)  # 0.2 µs, of the 20 to 50 that a publication to two takes
             session.next_tick_at = begun + self.seconds(late=begun - due, cost=ended - begun)
             begun = ended
+        # once for all that were due together: 0.15 µs, of the 20 to 50 that each of them takes
+        self._fan_out.add(begun - due)

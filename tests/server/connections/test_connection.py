@@ -216,9 +216,9 @@ def test_unsubscribe_gives_back_what_the_session_must_forget() -> None:
     """For a session that is not subscribed there is nothing to do."""
     client = ByHand()
     subscription = client.subscribed("s1")
-    assert client.connection.unsubscribe("s2") is None
-    assert client.connection.unsubscribe("s1") is subscription
-    assert client.connection.unsubscribe("s1") is None
+    assert client.connection.subscriptions.end("s2") is None
+    assert client.connection.subscriptions.end("s1") is subscription
+    assert client.connection.subscriptions.end("s1") is None
 
 
 def test_who_fell_behind_is_synced_when_the_transport_took_everything() -> None:

@@ -208,7 +208,7 @@ class Calls:
                 for effect in connection.watching.end():
                     self._registry.unwatch(effect.watcher)
             else:
-                self._leave(connection.unsubscribe(session_id))
+                self._leave(connection.subscriptions.end(session_id))
             answer(EmptyResult())
             return
         if route.to == "worker":
@@ -240,7 +240,7 @@ class Calls:
             params, _ = connection.codec.decode_params(
                 "unsubscribe", call.params, nesting=self._limits.nesting
             )
-            self._leave(connection.unsubscribe(str(getattr(params, "session_id", ""))))
+            self._leave(connection.subscriptions.end(str(getattr(params, "session_id", ""))))
 
     def _to_pool(
         self, connection: Connection, params: msgspec.Struct, send_away: Callable[[], None]

@@ -44,6 +44,7 @@ from midstream.server.connections.effects import (
 )
 from midstream.server.connections.heartbeat import Heartbeat
 from midstream.server.connections.incoming import Incoming
+from midstream.server.connections.overdue import overdue
 from midstream.server.connections.pending import InFlight, Pending
 from midstream.server.connections.rates import Subjects
 from midstream.server.connections.standing import Standing
@@ -119,7 +120,7 @@ class Connection:
         return self._standing.caller
 
     def register(self, worker: Worker) -> None:
-        """Become a worker, or another one; workers may send longer frames."""
+        """Become a worker, or another one."""
         self.worker = worker
         self._incoming.become_worker()
 
@@ -149,7 +150,7 @@ class Connection:
         if self._phase is _Phase.OVER:
             return []
         try:
-            self._check_kind(binary=binary)
+            self._incoming.check_kind(binary=binary)
             if self._phase is _Phase.HELLO:
                 return self._on_hello(data, now, wall_ms)
             return self._on_frame(data, now, wall_ms)
@@ -161,11 +162,6 @@ class Connection:
             if isinstance(error, InvalidRequest) and error.write and self.worker:
                 return [Work(self.worker, BadWrite(*error.write, error), len(data))]
             return self._refuse(error.call_id if isinstance(error, InvalidRequest) else None, error)
-
-    def _check_kind(self, *, binary: bool) -> None:
-        if binary != self.codec.binary:
-            expected, got = ("binary", "text") if self.codec.binary else ("text", "binary")
-            raise MalformedFrame(f"{self.codec.subprotocol} has {expected} messages, this is a {got} one")
 
     def _on_hello(self, data: bytes, now: float, wall_ms: int) -> list[Effect]:
         said = hello.read(self.codec, data, self._limits, draining=self._draining)
@@ -229,8 +225,7 @@ class Connection:
 
     def weigh(self) -> list[Effect]:
         """Weigh what the caller may again, though it is who it was; its watch, if any, asks anew."""
-        nobody = structs.replace(self.caller, identity=NOBODY)
-        return [Weigh(nobody)] if self._phase is _Phase.OPEN else []
+        return [Weigh(structs.replace(self.caller, identity=NOBODY))] if self.is_open else []
 
     # Calls and their answers
 
@@ -247,23 +242,14 @@ class Connection:
         self._in_flight.calls[call_id].begins = begun
         return replaced
 
-    def unsubscribe(self, session_id: str) -> Subscription | None:
-        """End the subscription to a session, if any, and return it; the session must let it go."""
-        return self.subscriptions.end(session_id)
-
     def expect(self, call_id: int, session_id: str, *, repeatable: bool) -> Subscription | None:
         """Say which session a dispatched call is about, and get the subscription to it, if there is one.
 
         Its answer goes into that session's lane; ``session_id`` is empty for a call about none. A
         ``repeatable`` call only reads: its answer may be refused when it finds no room.
         """
-        pending = self._in_flight.calls[call_id]
-        pending.lane = session_id
-        pending.repeatable = repeatable
         subscription = self.subscriptions.get(session_id)
-        if subscription and not repeatable:
-            pending.subscription = subscription
-            subscription.answers_due += 1
+        self._in_flight.calls[call_id].is_about(session_id, subscription, repeatable=repeatable)
         return subscription
 
     def answer(self, call_id: int, answer: Answer, *, now: float) -> list[Effect]:
@@ -345,10 +331,10 @@ class Connection:
             return self._end(Close(CloseCode.HELLO_TIMEOUT, reason))
         if self._phase is not _Phase.OPEN:
             return []
-        overdue = self._overdue(now)
-        if overdue is not None:
-            return self._end(overdue)
-        heartbeat = self._heartbeat
+        heartbeat, sync_seconds = self._heartbeat, self._settings.sync_seconds
+        end = overdue(now, heartbeat, self._standing, self.subscriptions, sync_seconds=sync_seconds)
+        if end is not None:
+            return self._end(end)
         if heartbeat.ask(now):
             self._nonce += 1
             self.outbox.put_control(Ping(self._nonce))
@@ -356,19 +342,6 @@ class Connection:
             self.subscriptions.marks()
         empty = self._drained and not self.outbox.size
         return [Resync(subscription) for subscription in self.subscriptions.to_sync(now, empty=empty)]
-
-    def _overdue(self, now: float) -> Close | Abort | None:
-        """Return how the connection ends where something has not come in time."""
-        if now >= self._standing.over_at:
-            return Close(CloseCode.TOKEN_EXPIRED, "the token has expired; come back with a new one")
-        if self._heartbeat.lost(now):
-            return Abort(CloseCode.HEARTBEAT_LOST, "not one byte came for two heartbeats")
-        if self._heartbeat.stalled(now):
-            return Abort(CloseCode.OVERLOADED, "not one byte could be sent for a heartbeat")
-        if now >= self.subscriptions.overdue_at(now):
-            reason = f"a sync has been owed for {self._settings.sync_seconds:g} s"
-            return Abort(CloseCode.OVERLOADED, reason)
-        return None
 
     def next_deadline(self, now: float) -> float | None:
         """Return when :meth:`on_time` is to be called next, at the latest; None for never."""

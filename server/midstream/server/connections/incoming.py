@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from midstream.protocol.chunks import ChunkAssembler
-from midstream.protocol.errors import InvalidRequest, LimitExceeded
+from midstream.protocol.errors import InvalidRequest, LimitExceeded, MalformedFrame
 from midstream.protocol.frames import Append, Call, Chunk, WriteFrame
 
 if TYPE_CHECKING:
@@ -39,6 +39,18 @@ class Incoming:
     def _allow(self) -> None:
         if self._chunks is not None:
             self._chunks.allow(*self._most)
+
+    def check_kind(self, *, binary: bool) -> None:
+        """Check that a WebSocket message is of the kind that the subprotocol has.
+
+        Raises:
+            MalformedFrame: it is of the other kind.
+
+        """
+        codec = self._codec
+        if binary != codec.binary:
+            expected, got = ("binary", "text") if codec.binary else ("text", "binary")
+            raise MalformedFrame(f"{codec.subprotocol} has {expected} messages, this is a {got} one")
 
     def read(self, data: bytes) -> tuple[ClientFrame, int] | None:
         """Return the frame and its bytes; None where more chunks of it are to come.

@@ -66,3 +66,11 @@ class Pending:
         self.subscription: Subscription | None = None
         self.begins: Subscription | None = None
         self.repeatable = False
+
+    def is_about(self, session_id: str, subscription: Subscription | None, *, repeatable: bool) -> None:
+        """Know its session, and the caller's subscription to that; ``repeatable``: it only reads."""
+        self.lane = session_id
+        self.repeatable = repeatable
+        if subscription and not repeatable:
+            self.subscription = subscription
+            subscription.answers_due += 1

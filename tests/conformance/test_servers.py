@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from midstream.cli.commands import app
 from midstream.conformance.outcome import Outcome
 from midstream.conformance.servers.command import conform_server
 from tests.conformance.mutants import MUTANTS
@@ -46,3 +49,17 @@ async def test_a_server_with_one_broken_rule_is_caught(name: str, tmp_path: Path
 def test_there_are_mutants_for_what_the_issue_names() -> None:
     """At least eighteen servers are broken, each in a rule of its own."""
     assert len(MUTANTS) >= 18
+
+
+async def test_the_command_says_how_it_went_and_writes_reports(tmp_path: Path) -> None:
+    """`midstream conform server` ends with 0 where nothing failed, 2 where nothing is there."""
+    page, junit = tmp_path / "report.html", tmp_path / "report.xml"
+    async with served(tmp_path / "server") as target:
+        options = ["--only", "handshake.welcome", "--report", f"html:{page}", "--report", f"junit:{junit}"]
+        found = await asyncio.to_thread(CliRunner().invoke, app, ["conform", "server", target.url, *options])
+    assert found.exit_code == 0
+    assert "1 passed" in found.stdout
+    assert "handshake.welcome" in page.read_text("utf-8")
+    assert "handshake.welcome" in junit.read_text("utf-8")
+    gone = await asyncio.to_thread(CliRunner().invoke, app, ["conform", "server", target.url])
+    assert gone.exit_code == 2

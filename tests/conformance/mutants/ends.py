@@ -12,6 +12,7 @@ from midstream.server.connections.closing import CloseCode
 from midstream.server.connections.connection import Connection
 from midstream.server.connections.effects import Close
 from midstream.server.connections.heartbeat import Heartbeat
+from midstream.server.connections.subscriptions import Subscriptions
 from midstream.server.connections.watching import Watching
 from midstream.server.sessions.stream import Stream
 from tests.conformance.mutants.mutant import mutant
@@ -105,7 +106,7 @@ ENDS: Final = (
         "7.2",
         "nothing comes after `unsubscribe`",
         "subscribing",
-        (Connection, "unsubscribe", _none),
+        (Subscriptions, "end", _none),
     ),
     mutant(
         "unwatch-ignored",

@@ -13,29 +13,17 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from midstream.conformance.outcome import Failed
+from midstream.conformance.servers.book import Book, CallRefused
 from midstream.conformance.servers.frame import Frame, Map, Plain, read, short
-from midstream.conformance.servers.judging import check_error, check_form, check_view
+from midstream.conformance.servers.judging import check_error
 from midstream.conformance.servers.ledger import Ledger
 from midstream.conformance.servers.opening import PATIENCE
 from midstream.conformance.servers.pieces import Pieces
 from midstream.conformance.servers.subscription import Subscription
-from midstream.protocol.calls import SubscribeResult
 from midstream.protocol.chunks import chunks
 from midstream.protocol.codec import Codec
-from midstream.protocol.errors import MidstreamError
 from midstream.protocol.limits import DEFAULT_LIMITS
 from midstream.protocol.merge import Replica
-
-
-class CallRefused(Failed):
-    """A call was answered by an error; as it stands, what the case did not expect."""
-
-    def __init__(self, method: str, params: Map, info: Map) -> None:
-        """Name the call and the error."""
-        super().__init__(
-            f"{method} was refused", expected=f"{method} {short(params)} to be carried out", seen=info
-        )
-        self.info = info
 
 
 class Peer:
@@ -65,10 +53,8 @@ class Peer:
         self._log = log
         self._name = name
         self._pieces = Pieces(codec)
-        self._calls: dict[int, tuple[str, Map, Subscription | None]] = {}
-        self._answers: dict[int, Plain] = {}
+        self._book = Book(codec, ledger)
         self._nonces: set[int] = set()
-        self._next_id = 1
         self._next_chunk = 1
         self._news = asyncio.Event()
         self._reading = asyncio.create_task(self._read(), name=f"reads for {name}")
@@ -102,8 +88,7 @@ class Peer:
 
     async def begin(self, method: str, /, **params: Any) -> int:  # noqa: ANN401  # of the protocol
         """Send a call, and return its id; `answer` waits for it."""
-        id, self._next_id = self._next_id, self._next_id + 1
-        self._calls[id] = (method, params, None)
+        id = self._book.add(method, params)
         if method == "unsubscribe":  # from the moment of sending (4.2)
             self.subscriptions.pop(params["session_id"], None)
         await self.send("call", id, method, params)
@@ -111,7 +96,7 @@ class Peer:
 
     def expect_answer(self, id: int, method: str, session_id: str = "") -> None:
         """Say that a call with this id is sent as raw bytes."""
-        self._calls[id] = (method, {"session_id": session_id} if session_id else {}, None)
+        self._book.calls[id] = (method, {"session_id": session_id} if session_id else {}, None)
 
     def expect_pong(self, nonce: int) -> None:
         """Say that a ping with this nonce is sent by hand."""
@@ -129,9 +114,9 @@ class Peer:
             CallRefused: it is an error.
 
         """
-        method, params, _ = self._calls[id]
-        await self._wait(lambda: id in self._answers, f"an answer to {method} {short(params)}")
-        frame = self._answers[id]
+        method, params, _ = self._book.calls[id]
+        await self._wait(lambda: id in self._book.answers, f"an answer to {method} {short(params)}")
+        frame = self._book.answers[id]
         if frame[0] == "error":
             raise CallRefused(method, params, frame[2])
         return cast("Map", frame[2])
@@ -174,9 +159,8 @@ class Peer:
             params["cursor"] = msgspec.to_builtins(cursor)
         follow = replica or Replica(session_id, include_internal=internal)
         subscription = Subscription(session_id, follow, self._ledger, paced="pace_ms" in params)
-        id, self._next_id = self._next_id, self._next_id + 1
         params["session_id"] = session_id
-        self._calls[id] = ("subscribe", params, subscription)
+        id = self._book.add("subscribe", params, subscription)
         self.subscriptions.pop(session_id, None)
         await self.send("call", id, "subscribe", params)
         return id
@@ -184,7 +168,7 @@ class Peer:
     async def subscribed(self, id: int) -> Subscription:
         """Wait for the answer of a `subscribe` that was begun."""
         await self.answer(id)
-        return cast("Subscription", self._calls[id][2])
+        return cast("Subscription", self._book.calls[id][2])
 
     async def ping(self) -> Map:
         """Ask whether the server is there, and wait until it says so: all that it sent before has come."""
@@ -339,7 +323,7 @@ class Peer:
         elif frame.tag == "pong" and plain[1] not in self._nonces:
             raise Failed("a pong that answers no ping (3.9)", expected=self._nonces, seen=plain)
         elif frame.tag == "result" or (frame.tag == "error" and plain[1] is not None):
-            self._on_answer(plain)
+            self._book.take(plain, self.subscriptions)
         else:
             subscription = self._subscribed(plain)
             if subscription is None:
@@ -359,7 +343,7 @@ class Peer:
     def _session_of(self, plain: Plain) -> str | None:
         """Say of which session a frame is, for the order of chunks."""
         if plain[0] in {"result", "error"}:
-            call = self._calls.get(plain[1])
+            call = self._book.calls.get(plain[1])
             return None if call is None else call[1].get("session_id")
         subscription = self._subscribed(plain)
         return None if subscription is None else subscription.session_id
@@ -367,63 +351,6 @@ class Peer:
     def _answer_soon(self, nonce: int) -> None:
         task = asyncio.get_running_loop().create_task(self.send("pong", nonce, int(time.time() * 1000)))
         task.add_done_callback(lambda one: one.cancelled() or one.exception())
-
-    def _on_answer(self, plain: Plain) -> None:
-        id = plain[1]
-        if id not in self._calls:
-            raise Failed("an answer to no call (3.9)", expected="the id of a call", seen=plain)
-        if id in self._answers:
-            raise Failed("a call was answered twice (3.9)", expected="one answer", seen=plain)
-        method, params, subscription = self._calls[id]
-        self._answers[id] = plain
-        if plain[0] == "error":
-            check_form(plain[2])
-            return
-        self._check_result(method, plain[2])
-        if subscription is not None:
-            if not self._later(id):  # the last one sent decides (4.2)
-                self.subscriptions[params["session_id"]] = subscription
-            typed = cast(
-                "SubscribeResult", self.codec.decode_result(method, msgspec.Raw(self.codec.encode(plain[2])))
-            )
-            subscription.begin(plain[2], typed)
-            return
-        check_view(method, params, plain[2], self._ledger)
-        self._check_place(method, params, plain[2])
-
-    def _later(self, id: int) -> bool:
-        """Say whether another subscribe, or an unsubscribe, of the session was sent after this one."""
-        session_id = self._calls[id][1]["session_id"]
-        return any(
-            other > id and method in {"subscribe", "unsubscribe"} and params.get("session_id") == session_id
-            for other, (method, params, _) in self._calls.items()
-        )
-
-    def _check_result(self, method: str, result: object) -> None:
-        try:
-            self.codec.decode_result(method, msgspec.Raw(self.codec.encode(result)))
-        except MidstreamError as error:
-            raise Failed(
-                f"a result of {method} has the wrong form (7)", expected=str(error), seen=result
-            ) from error
-
-    def _check_place(self, method: str, params: Map, result: Map) -> None:
-        """An answer stands at its version in the stream (3.7)."""
-        subscription = self.subscriptions.get(params.get("session_id", ""))
-        if (
-            subscription is None
-            or "version" not in result
-            or method == "sessions.fork"
-            or params.get("stored")
-        ):
-            return
-        if subscription.closed is not None or subscription.channel == -1:
-            return
-        here = (subscription.replica.epoch, subscription.last)
-        if (result["epoch"], result["version"]) != here:
-            raise Failed(
-                f"G8: the answer of {method} does not stand at its version", expected=here, seen=result
-            )
 
 
 def _channel(plain: Plain) -> int | None:

@@ -15,10 +15,11 @@ from midstream.conformance.case import Case
 from midstream.conformance.outcome import Failed, Skipped, expect
 from midstream.conformance.proxy import Proxy, proxy_to
 from midstream.conformance.servers.agent import Agent, Held
+from midstream.conformance.servers.book import CallRefused
 from midstream.conformance.servers.frame import Map
 from midstream.conformance.servers.ledger import Ledger
 from midstream.conformance.servers.opening import open_socket
-from midstream.conformance.servers.peer import CallRefused, Peer
+from midstream.conformance.servers.peer import Peer
 from midstream.conformance.servers.subscription import Subscription
 from midstream.protocol.codec import MSGPACK, Codec
 from midstream.protocol.merge import Replica

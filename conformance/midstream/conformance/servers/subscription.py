@@ -202,7 +202,10 @@ class Subscription:
             return
         known = cast("list[Map]", msgspec.to_builtins(before[0].parts))
         for part in cast("list[Map]", entry.get("parts", [])):
-            old = known[part["sequence"] - 1] if part["sequence"] <= len(known) else Map()
+            number = int(part["sequence"])
+            if number > len(known):
+                continue
+            old = known[number - 1]
             if old.get("part_id") != part["part_id"]:
                 continue
             if old["type"] != part["type"]:

@@ -6,7 +6,7 @@ import asyncio
 
 from midstream.conformance.outcome import Failed, expect, require
 from midstream.conformance.servers.agent import Agent
-from midstream.conformance.servers.peer import CallRefused
+from midstream.conformance.servers.book import CallRefused
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 

@@ -129,7 +129,7 @@ async def a_cursor_that_is_not_known_leads_to_a_reset(scene: Scene) -> None:
         expect(f"the mode for {cursor}", answer["sync"]["mode"], "reset")
 
 
-@case("catching-up.cheap", "5.1")
+@case("catching-up.cheap", "5.1", needs=["agent"])
 async def catching_up_costs_what_was_missed(scene: Scene) -> None:
     """Messages that did not change are not sent again: a replay of nothing but a title is short."""
     peer = await scene.open()
@@ -147,7 +147,7 @@ async def catching_up_costs_what_was_missed(scene: Scene) -> None:
     await scene.same(back, peer)
 
 
-@case("catching-up.clear", "10.1", "R11")
+@case("catching-up.clear", "10.1", "R11", needs=["agent"])
 async def a_cursor_from_before_a_clear_is_brought_up(scene: Scene) -> None:
     """A cursor from before `sessions.clear` leads to the cleared session, by a reset or a replay."""
     peer = await scene.open()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from midstream.conformance.outcome import Failed, expect, require
+from midstream.conformance.servers.book import CallRefused
 from midstream.conformance.servers.frame import Map
-from midstream.conformance.servers.peer import CallRefused
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 

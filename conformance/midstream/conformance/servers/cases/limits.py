@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from midstream.conformance.outcome import expect, require
+from midstream.conformance.servers.book import CallRefused
 from midstream.conformance.servers.frame import Map
-from midstream.conformance.servers.peer import CallRefused
 from midstream.conformance.servers.scene import Scene
 from midstream.conformance.servers.suite import SUITE
 
@@ -43,7 +43,7 @@ async def what_just_fits_is_taken(scene: Scene) -> None:
     expect("the title", (await peer.call("sessions.get", session_id=session))["session"]["title"], title)
 
 
-@case("limits.page", "7.3", "G14")
+@case("limits.page", "7.3", "G14", needs=["agent"])
 async def a_page_ends_early_at_page_bytes(scene: Scene) -> None:
     """A page that would pass `page_bytes` ends early, and the walk goes on behind it without a hole."""
     peer = await scene.open()

@@ -22,7 +22,7 @@ async def _filled(scene: Scene, peer: Peer, count: int) -> str:
     return session
 
 
-@case("pages.walk", "7.3", "G14")
+@case("pages.walk", "7.3", "G14", needs=["agent"])
 async def walking_visits_each_message_once(scene: Scene) -> None:
     """Walking `next_before_sequence` visits each message once, in pages of any size, and ends with `has_more` false."""
     peer = await scene.open()
@@ -46,7 +46,7 @@ async def walking_visits_each_message_once(scene: Scene) -> None:
         expect(f"the walk in pages of {limit}", seen, list(range(1, 8)))
 
 
-@case("pages.exact-end", "7.3", "G14")
+@case("pages.exact-end", "7.3", "G14", needs=["agent"])
 async def a_page_that_ends_at_the_first_message_has_no_more(scene: Scene) -> None:
     """Where the page has all that there is, `has_more` is false and nothing is next, however it was asked for."""
     peer = await scene.open()
@@ -190,7 +190,7 @@ async def turns_can_be_asked_for(scene: Scene) -> None:
     expect("the turn by its id", turn["state"], "completed")
 
 
-@case("pages.turns-of-items", "7.3")
+@case("pages.turns-of-items", "7.3", needs=["agent"])
 async def a_page_brings_the_turns_of_its_items(scene: Scene) -> None:
     """A page has the turns of its items and no others, besides the running one."""
     peer = await scene.open()

@@ -13,7 +13,7 @@ case = SUITE.case
 PARTS = [{"type": "text", "text": "same"}]
 
 
-@case("prompts.started", "8.1", "G2")
+@case("prompts.started", "8.1", "G2", needs=["agent"])
 async def a_prompt_starts_a_turn(scene: Scene) -> None:
     """Where no turn runs, a prompt of any delivery starts one, in one change with its message and the session."""
     peer = await scene.open()
@@ -63,7 +63,7 @@ async def user_parts_are_kept_as_they_were_sent(scene: Scene) -> None:
     )
 
 
-@case("prompts.repeat", "8.1", "G3", "R21")
+@case("prompts.repeat", "8.1", "G3", "R21", needs=["agent"])
 async def a_repeat_changes_nothing(scene: Scene) -> None:
     """A prompt sent again with the same content, twice at once and by two connections, makes one message and turn."""
     peer, other = await scene.open(), await scene.open()
@@ -169,7 +169,7 @@ async def waiting_inputs_start_turns_in_order(scene: Scene) -> None:
     await scene.same(reader, peer)
 
 
-@case("prompts.queue-full", "8.1", "G16")
+@case("prompts.queue-full", "8.1", "G16", needs=["agent"])
 async def the_queue_has_an_end(scene: Scene) -> None:
     """Above `queue` waiting inputs, a prompt is `refused` (`queue_full`), and can be sent again later."""
     peer = await scene.open()
@@ -187,7 +187,7 @@ async def the_queue_has_an_end(scene: Scene) -> None:
     await peer.call("stop", session_id=session, turn_id=running["turn_id"], cancel_queue="all")
 
 
-@case("prompts.reject", "8.1", "G16")
+@case("prompts.reject", "8.1", "G16", needs=["agent"])
 async def reject_does_not_wait(scene: Scene) -> None:
     """Delivery `reject` while a turn runs is `refused` (`turn_running`), and is not remembered."""
     peer = await scene.open()
@@ -200,7 +200,7 @@ async def reject_does_not_wait(scene: Scene) -> None:
     expect("the id is free", (await peer.call("prompt", **other))["state"], "started")
 
 
-@case("prompts.interrupt", "8.1")
+@case("prompts.interrupt", "8.1", needs=["agent"])
 async def interrupt_goes_ahead_of_all(scene: Scene) -> None:
     """Delivery `interrupt` stops the running turn and starts its own in one change, ahead of those that wait."""
     peer = await scene.open()
@@ -253,7 +253,7 @@ async def input_is_absorbed_at_a_step(scene: Scene) -> None:
     await held.end()
 
 
-@case("prompts.cancel", "7.10", "G2")
+@case("prompts.cancel", "7.10", "G2", needs=["agent"])
 async def a_queued_input_can_be_taken_back(scene: Scene) -> None:
     """`cancel_input` takes a queued input back; one that started stays, and the answer says so; a repeat is harmless."""
     peer = await scene.open()

@@ -72,7 +72,7 @@ async def an_archived_session_takes_no_input(scene: Scene) -> None:
     expect("the same prompt", (await peer.call("prompt", **prompt))["state"], "started")
 
 
-@case("sessions.while-a-turn-runs", "10.1", "G16")
+@case("sessions.while-a-turn-runs", "10.1", "G16", needs=["agent"])
 async def a_running_turn_keeps_its_session(scene: Scene) -> None:
     """`sessions.clear` and `sessions.archive` are `refused` (`turn_running`) while a turn runs."""
     peer = await scene.open()
@@ -82,7 +82,7 @@ async def a_running_turn_keeps_its_session(scene: Scene) -> None:
         await peer.refused("refused", method, {"session_id": session}, reason="turn_running")
 
 
-@case("sessions.clear", "10.1", "R11")
+@case("sessions.clear", "10.1", "R11", needs=["agent"])
 async def a_clear_drops_what_was_said(scene: Scene) -> None:
     """`sessions.clear` raises `first_sequence` above all messages, in one change; they can no longer be read."""
     peer = await scene.open()
@@ -101,7 +101,7 @@ async def a_clear_drops_what_was_said(scene: Scene) -> None:
     await peer.refused("idempotency_conflict", "prompt", taken)
 
 
-@case("sessions.fork", "10.4", "R18")
+@case("sessions.fork", "10.4", "R18", needs=["agent"])
 async def a_fork_is_a_copy(scene: Scene) -> None:
     """A fork has the messages up to the one named, with their sequences, new ids and an `origin`, and no turn or queue."""
     peer = await scene.open()

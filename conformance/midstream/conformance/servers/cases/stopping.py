@@ -9,7 +9,7 @@ from midstream.conformance.servers.suite import SUITE
 case = SUITE.case
 
 
-@case("stopping.stop", "8.5")
+@case("stopping.stop", "8.5", needs=["agent"])
 async def a_stop_ends_the_turn(scene: Scene) -> None:
     """`stop` ends the running turn as `stopped`, before its answer; a repeat with the turn's id is `idle`."""
     peer = await scene.open()
@@ -56,7 +56,7 @@ async def a_stop_of_an_ended_turn_spares_the_next(scene: Scene) -> None:
     await second.say("goes on")
 
 
-@case("stopping.queue", "8.5")
+@case("stopping.queue", "8.5", needs=["agent"])
 async def a_stop_cancels_the_inputs_it_names(scene: Scene) -> None:
     """`cancel_queue` cancels the caller's inputs, all, or none; what waits then starts in the same change."""
     peer = await scene.open()

@@ -65,7 +65,7 @@ async def every_change_comes_before_its_answer(scene: Scene) -> None:
         await scene.same(theirs, other)
 
 
-@case("subscribing.limit", "5.3")
+@case("subscribing.limit", "5.3", needs=["agent"])
 async def a_reset_has_as_many_messages_as_asked(scene: Scene) -> None:
     """A `reset` has the newest messages, at most `limit`, and none without one; `has_more` says whether that is all."""
     peer = await scene.open()
@@ -214,7 +214,7 @@ async def a_delete_closes_subscriptions(scene: Scene) -> None:
         await one.ping()
 
 
-@case("subscribing.cursor-kept", "4.2")
+@case("subscribing.cursor-kept", "4.2", needs=["agent"])
 async def a_cursor_of_nothing_missed_brings_nothing(scene: Scene) -> None:
     """A subscribe with a cursor that missed nothing carries no message, and stands at the same version."""
     peer = await scene.open()

@@ -19,7 +19,7 @@ async def _filled(scene: Scene, peer: Peer, count: int) -> str:
     return session
 
 
-@case("summaries.compact", "8.10")
+@case("summaries.compact", "8.10", needs=["agent"])
 async def a_summary_closes_a_segment(scene: Scene) -> None:
     """`compact` stores a summary in one change that touches the session alone; a repeat is harmless, another text is not."""
     peer = await scene.open()
@@ -51,7 +51,7 @@ async def a_summary_closes_a_segment(scene: Scene) -> None:
     await scene.same(reader, peer)
 
 
-@case("summaries.segments", "7.3", "G14")
+@case("summaries.segments", "7.3", "G14", needs=["agent"])
 async def segments_are_walked_without_holes(scene: Scene) -> None:
     """A walk with `segment` visits each segment with its summary, and each message once; long ones are cut."""
     peer = await scene.open()
@@ -97,7 +97,7 @@ async def what_can_change_is_not_summarized(scene: Scene) -> None:
     await held.end()
 
 
-@case("summaries.clear", "10.1")
+@case("summaries.clear", "10.1", needs=["agent"])
 async def a_clear_removes_summaries(scene: Scene) -> None:
     """`sessions.clear` removes the summaries with the messages."""
     peer = await scene.open()

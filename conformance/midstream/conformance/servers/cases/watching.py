@@ -81,7 +81,7 @@ async def a_watch_tells_every_change(scene: Scene) -> None:
     expect("nothing after that", _told(peer, made)[-1], {"removed": made})
 
 
-@case("watching.turn", "7.11", "G31")
+@case("watching.turn", "7.11", "G31", needs=["agent"])
 async def a_watch_shows_turns_begin_and_end(scene: Scene) -> None:
     """Who watches sees a turn begin and end, without subscribing."""
     peer, other = await scene.open(), await scene.open()

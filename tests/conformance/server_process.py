@@ -69,6 +69,8 @@ async def served(folder: Path, mutant: str = "none") -> AsyncGenerator[Target]:
     spawn(pid_file, database, port, mutant)
     try:
         await until_served(port)
-        yield Target(url=f"ws://127.0.0.1:{port}", restart=shlex.join(restart), seed=1)
+        yield Target(
+            url=f"ws://127.0.0.1:{port}", restart=shlex.join(restart), drain=shlex.join(restart[:4]), seed=1
+        )
     finally:
         kill(pid_file)

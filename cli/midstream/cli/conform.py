@@ -64,6 +64,9 @@ def server(  # noqa: PLR0913 - each is an option of the command
     restart: Annotated[
         str | None, typer.Option(help="A command that kills the server's process and starts it anew.")
     ] = None,
+    drain: Annotated[
+        str | None, typer.Option(help="A command that tells the server to stop in good order.")
+    ] = None,
     seed: Seed = None,
     jobs: Jobs = 4,
 ) -> None:
@@ -77,6 +80,7 @@ def server(  # noqa: PLR0913 - each is an option of the command
         url=url,
         token=None if token_file is None else token_file.read_text("utf-8").strip(),
         restart=restart,
+        drain=drain,
         seed=secrets.randbelow(2**31) if seed is None else seed,
     )
     try:

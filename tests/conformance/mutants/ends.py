@@ -115,6 +115,13 @@ ENDS: Final = (
         "watching",
         (Watching, "end", _no_effects),
     ),
+    mutant(
+        "goaway-missing",
+        "3.9",
+        "a server that stops says `goaway`",
+        "restarts.goaway",
+        (Connection, "go_away", _none),
+    ),
     mutant("signals-lost", "7.13", "signals reach who subscribes", "subscribing", (Stream, "signal", _none)),
     mutant(
         "closed-untold",

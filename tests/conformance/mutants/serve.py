@@ -1,8 +1,9 @@
-"""``python -m tests.conformance.mutants.serve DATABASE PORT MUTANT``: serves until it is killed."""
+"""``python -m tests.conformance.mutants.serve DATABASE PORT MUTANT``: serves until it is told to stop, or killed."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 
 from midstream.protocol.limits import Limits
@@ -16,6 +17,7 @@ CONFIG = Config(
     lease_seconds=3,
     offer_seconds=6,
     takeover_seconds=0.5,
+    drain_seconds=1,
     limits=Limits(hello_seconds=2, calls_per_second=5_000),
 )
 """Short deadlines, so that the cases which wait for one are over soon."""
@@ -26,8 +28,11 @@ async def main(database: str, port: int, mutant: str) -> None:
     logs.configure("json", "error")
     if mutant in MUTANTS:
         MUTANTS[mutant].break_server()
-    async with Server(config=CONFIG, database=database).listen("127.0.0.1", port):
-        await asyncio.Event().wait()
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    async with Server(config=CONFIG, database=database).listen("127.0.0.1", port) as running:
+        await stopped.wait()
+        await running.drain()
 
 
 if __name__ == "__main__":

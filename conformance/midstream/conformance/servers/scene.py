@@ -36,6 +36,7 @@ class Target:
         url: where it is.
         token: what `hello` carries.
         restart: a command that ends the server's process at once and starts another one on the same data.
+        drain: a command that tells the server to stop in good order, and does not wait for it.
         workers: whether its turns are left to workers; found out by `probe`.
         why_no_workers: the reason, where they are not.
         welcome: what it said to the first connection.
@@ -44,6 +45,7 @@ class Target:
     url: str
     token: str | None = None
     restart: str | None = None
+    drain: str | None = None
     seed: int = 0
     workers: bool = False
     why_no_workers: str = "the server has not been asked whether it leaves turns to workers"
@@ -116,14 +118,7 @@ class Scene:
         """End the server's process at once, and wait until another one serves."""
         if self.target.restart is None:
             raise Skipped("how to restart the server was not said (--restart)")
-        process = await asyncio.create_subprocess_exec(
-            *shlex.split(self.target.restart),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-        code = await process.wait()
-        if code:
-            raise RuntimeError(f"the command of --restart ended with {code}")
+        await _carry_out("--restart", self.target.restart)
         async with asyncio.timeout(RESTART_SECONDS):
             while True:
                 try:
@@ -132,6 +127,11 @@ class Scene:
                     break
                 except (OSError, TimeoutError):
                     await asyncio.sleep(0.05)
+
+    async def drain(self) -> None:
+        """Tell the server to stop in good order."""
+        if self.target.drain is not None:
+            await _carry_out("--drain", self.target.drain)
 
     # Sessions
 
@@ -255,6 +255,13 @@ class Scene:
             peer.check()
 
 
+async def _carry_out(option: str, command: str) -> None:
+    nothing = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*shlex.split(command), stdin=nothing, stdout=nothing)
+    if code := await process.wait():
+        raise RuntimeError(f"the command of {option} ended with {code}")
+
+
 def page_of(peer: Peer, page: Map) -> Any:  # noqa: ANN401  # a page, typed
     """Return a page as the replica takes it."""
     return peer.codec.decode_result("messages", peer.codec.raw(page))
@@ -281,6 +288,8 @@ async def scene_of(target: Target, case: Case[Scene] | None = None) -> AsyncGene
         raise Skipped(target.why_no_workers)
     if "restart" in needs and target.restart is None:
         raise Skipped("how to restart the server was not said (--restart)")
+    if "drain" in needs and target.drain is None:
+        raise Skipped("how to stop the server in good order was not said (--drain)")
     if "own" in needs and target.workers:
         raise Skipped("the server leaves its turns to workers, and has no agent of its own")
     scene = Scene(target, "" if case is None else case.id)

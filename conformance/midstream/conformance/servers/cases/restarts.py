@@ -100,3 +100,18 @@ async def nothing_that_was_acknowledged_is_lost(scene: Scene) -> None:  # noqa: 
         (await peer.call("sessions.create", key=key, title="keyed"))["session"]["session_id"],
         keyed["session"]["session_id"],
     )
+
+
+@case("restarts.goaway", "3.9", needs=["restart", "drain"], seconds=90)
+async def a_server_that_stops_says_so(scene: Scene) -> None:
+    """A server that stops says `goaway` to everybody, with delays that differ, and closes with 4000 those who stay."""
+    peers = [await scene.open() for _ in range(3)]
+    await scene.drain()
+    delays: set[int] = set()
+    for peer in peers:
+        frame = await peer.until(lambda one: one.tag == "goaway", "goaway")
+        delays.add(frame.plain[2])
+    expect("different delays", len(delays), len(peers))
+    for peer in peers:
+        expect("the close code of who stays", await peer.ended(60), 4000)
+    await scene.restart()

@@ -9,7 +9,7 @@ async def test_who_is_alone_does_not_wait() -> None:
     """Nor does who comes when those before have had their time."""
     door = Door()
     for _ in range(2):
-        task = asyncio.create_task(door.enter(returning=False))
+        task = asyncio.create_task(door.enter(asyncio.Future(), returning=False))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert task.done()
@@ -19,7 +19,7 @@ async def test_who_is_alone_does_not_wait() -> None:
 async def test_many_are_let_in_a_few_at_a_time_and_all_of_them() -> None:
     """Others have turns of the event loop between them."""
     door, seen = Door(), list[int]()
-    tasks = [asyncio.create_task(door.enter(returning=False)) for _ in range(5 * AT_A_TIME)]
+    tasks = [asyncio.create_task(door.enter(asyncio.Future(), returning=False)) for _ in range(5 * AT_A_TIME)]
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
         seen.append(sum(task.done() for task in tasks))
@@ -33,7 +33,7 @@ async def test_who_comes_back_is_let_in_before_who_comes_anew() -> None:
     door, order = Door(), list[str]()
 
     async def come(name: str, *, returning: bool) -> None:
-        await door.enter(returning=returning)
+        await door.enter(asyncio.Future(), returning=returning)
         order.append(name)
 
     new = [asyncio.create_task(come("new", returning=False)) for _ in range(3 * AT_A_TIME)]
@@ -45,11 +45,18 @@ async def test_who_comes_back_is_let_in_before_who_comes_anew() -> None:
 
 
 async def test_who_is_gone_takes_nobodys_place() -> None:
-    """A connection that was lost while it waited is passed over."""
+    """A connection that was lost while it waited waits no more, and nothing is kept of it."""
     door = Door()
-    tasks = [asyncio.create_task(door.enter(returning=False)) for _ in range(2 * AT_A_TIME + 1)]
+    gone: list[asyncio.Future[None]] = [asyncio.Future() for _ in range(3 * AT_A_TIME)]
+    tasks = [asyncio.create_task(door.enter(one, returning=False)) for one in gone]
     await asyncio.sleep(0)
-    for task in tasks[AT_A_TIME:-1]:
-        task.cancel()
-    await asyncio.wait_for(tasks[-1], 5)
-    await asyncio.gather(*tasks, return_exceptions=True)
+    waiting = [(one, task) for one, task in zip(gone, tasks, strict=True) if not task.done()]
+    before = len(door)
+    for one, _ in waiting[-5:]:
+        one.set_result(None)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert all(task.done() for _, task in waiting[-5:])
+    assert len(door) <= before - 5
+    await asyncio.gather(*tasks)
+    assert len(door) == 0

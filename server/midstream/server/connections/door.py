@@ -9,7 +9,7 @@ half of the time is left, whatever a handshake costs. Who comes back is let in b
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from itertools import chain, islice
 from typing import Final
 
 AT_A_TIME: Final = 8
@@ -23,30 +23,43 @@ class Door:
 
     def __init__(self) -> None:
         """Begin with nobody there."""
-        self._returning: deque[asyncio.Future[None]] = deque()
-        self._new: deque[asyncio.Future[None]] = deque()
+        self._returning: dict[asyncio.Future[None], None] = {}
+        self._new: dict[asyncio.Future[None], None] = {}
         self._is_busy = False
 
     def __len__(self) -> int:
         """Return how many wait."""
         return len(self._returning) + len(self._new)
 
-    async def enter(self, *, returning: bool) -> None:
-        """Wait until it is one's turn: not at all, where nobody else waits."""
+    async def enter(self, gone: asyncio.Future[None], *, returning: bool) -> None:
+        """Wait until it is one's turn, not at all where nobody else waits, or until one is ``gone``."""
+        if gone.done():
+            return
         waiter = asyncio.get_running_loop().create_future()
-        (self._returning if returning else self._new).append(waiter)
-        if not self._is_busy:
-            self._let_in()
-        await waiter
+        queue = self._returning if returning else self._new
+        queue[waiter] = None
+
+        def leave(_: object) -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        gone.add_done_callback(leave)
+        try:
+            if not self._is_busy:
+                self._let_in()
+            await waiter
+        finally:
+            queue.pop(waiter, None)
+            gone.remove_done_callback(leave)
 
     def _let_in(self) -> None:
-        let_in = 0
-        while let_in < AT_A_TIME and (self._returning or self._new):
-            waiter = (self._returning or self._new).popleft()
-            if not waiter.done():  # else its connection is gone
+        let_in = list(islice(chain(self._returning, self._new), AT_A_TIME))
+        for waiter in let_in:
+            self._returning.pop(waiter, None)
+            self._new.pop(waiter, None)
+            if not waiter.done():
                 waiter.set_result(None)
-                let_in += 1
-        self._is_busy = let_in > 0
+        self._is_busy = bool(let_in)
         if self._is_busy:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._turn, TURNS, loop.time())

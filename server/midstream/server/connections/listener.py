@@ -212,7 +212,7 @@ class Listener:
     async def _let_in(self, websocket: ServerConnection, request: Request) -> Response | None:
         answer = self._handshake(websocket, request)
         if answer is None:
-            await self._door.enter(returning=comes_back(request))
+            await self._door.enter(websocket.connection_lost_waiter, returning=comes_back(request))
         return answer
 
     async def _handle(self, websocket: ServerConnection) -> None:

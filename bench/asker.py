@@ -40,8 +40,13 @@ class Asker:
             chunk_bytes=limits.chunk_bytes,
             backlog=Backlog(2**24, 2**40),
         )
+        settings = Settings(server="bench", limits=limits, heartbeat_seconds=15, sync_seconds=60)
         self._connection = Connection(
-            "c", self._outbox, Settings(server="bench", limits=limits), Subjects(limits), now=time.monotonic()
+            "c",
+            self._outbox,
+            settings,
+            Subjects(limits),
+            now=time.monotonic(),
         )
         self._calls = Calls(house.registry, limits, None)
         self._receive(codec.encode(Hello(1, None, {})))

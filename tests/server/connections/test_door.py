@@ -60,3 +60,10 @@ async def test_who_is_gone_takes_nobodys_place() -> None:
     assert len(door) <= before - 5
     await asyncio.gather(*tasks)
     assert len(door) == 0
+
+
+async def test_where_there_is_no_room_nobody_waits() -> None:
+    """Whoever is too many is told at once, and the others are let in."""
+    door = Door(room=AT_A_TIME)
+    tasks = [asyncio.create_task(door.enter(asyncio.Future(), returning=False)) for _ in range(3 * AT_A_TIME)]
+    assert (await asyncio.gather(*tasks)).count(False) == 2 * AT_A_TIME - 1  # the first was let in alone

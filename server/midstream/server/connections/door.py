@@ -14,6 +14,8 @@ from typing import Final
 
 AT_A_TIME: Final = 8
 """Newcomers who are let in together: about 4 ms, which nobody sees."""
+ROOM: Final = 4_000
+"""Newcomers who may wait: each takes 15 KiB. The others are asked to come again."""
 TURNS: Final = 3
 """Turns of the event loop after which those who were let in have had their answer."""
 
@@ -21,8 +23,9 @@ TURNS: Final = 3
 class Door:
     """Lets newcomers in, as many at a time as :data:`AT_A_TIME`."""
 
-    def __init__(self) -> None:
-        """Begin with nobody there."""
+    def __init__(self, room: int = ROOM) -> None:
+        """Begin with nobody there, and room for so many who wait."""
+        self._room = room
         self._returning: dict[asyncio.Future[None], None] = {}
         self._new: dict[asyncio.Future[None], None] = {}
         self._is_busy = False
@@ -31,10 +34,15 @@ class Door:
         """Return how many wait."""
         return len(self._returning) + len(self._new)
 
-    async def enter(self, gone: asyncio.Future[None], *, returning: bool) -> None:
-        """Wait until it is one's turn, not at all where nobody else waits, or until one is ``gone``."""
+    async def enter(self, gone: asyncio.Future[None], *, returning: bool) -> bool:
+        """Wait until it is one's turn, not at all where nobody else waits, or until one is ``gone``.
+
+        Returns False at once where there is no room to wait.
+        """
         if gone.done():
-            return
+            return True
+        if len(self) >= self._room:
+            return False
         waiter = asyncio.get_running_loop().create_future()
         queue = self._returning if returning else self._new
         queue[waiter] = None
@@ -51,6 +59,7 @@ class Door:
         finally:
             queue.pop(waiter, None)
             gone.remove_done_callback(leave)
+        return True
 
     def _let_in(self) -> None:
         let_in = list(islice(chain(self._returning, self._new), AT_A_TIME))

@@ -9,6 +9,7 @@ import socket
 from collections import Counter
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -211,9 +212,15 @@ class Listener:
 
     async def _let_in(self, websocket: ServerConnection, request: Request) -> Response | None:
         answer = self._handshake(websocket, request)
-        if answer is None:
-            await self._door.enter(websocket.connection_lost_waiter, returning=comes_back(request))
-        return answer
+        if answer is not None:
+            return answer
+        newcomer = cast("WebSocket", websocket)
+        self._lobby.leave(newcomer)  # it is for the server to go on
+        if not await self._door.enter(newcomer.connection_lost_waiter, returning=comes_back(request)):
+            return websocket.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connect at once. Try again.\n")
+        if not newcomer.connection_lost_waiter.done():
+            self._lobby.enter(newcomer)
+        return None
 
     async def _handle(self, websocket: ServerConnection) -> None:
         connection_id = self._ids.new("connection")

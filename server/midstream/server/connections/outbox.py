@@ -126,6 +126,11 @@ class Outbox:
         self._n = 0
 
     @property
+    def mark_bytes(self) -> int:
+        """Bytes above which it admits no more, for now."""
+        return self._backlog.mark_bytes
+
+    @property
     def above_mark(self) -> bool:
         """Whether not even a short frame is admitted: channels fall behind, calls are refused (SPEC 6)."""
         return self.size - self._longest > self._backlog.mark_bytes

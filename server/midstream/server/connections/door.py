@@ -14,7 +14,7 @@ from typing import Final
 
 AT_A_TIME: Final = 8
 """Newcomers who are let in together: about 4 ms, which nobody sees."""
-ROOM: Final = 4_000
+ROOM: Final = 6_000
 """Newcomers who may wait: each takes 15 KiB. The others are asked to come again."""
 TURNS: Final = 3
 """Turns of the event loop after which those who were let in have had their answer."""

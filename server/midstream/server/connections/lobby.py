@@ -1,8 +1,8 @@
 """Connections that were accepted and not welcomed yet: few, short, and soon gone (SPEC 3.9, 13).
 
 Nobody knows who they are, so all of them together may cost little. Where more are to say something than the
-lobby has room for, the one that has been silent longest goes: who means well needs a round trip. Those who have
-said what they want, and wait for the server, wait at the door.
+lobby has room for, the one that has been silent longest goes: who means well needs a round trip. Those
+who have said what they want, and wait for the server, wait at the door.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Platter:
     """
 
     certain: bytearray = field(default_factory=bytearray)
-    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
+    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list[tuple[int, bytes | None]])
     """Offsets and what was written there; None where the file was cut off there."""
     is_certain: bool = False
     """Whether its name is on the disk."""

@@ -27,6 +27,7 @@ AGAIN_SECONDS = 3.0
 RAMP_SECONDS = 10.0
 """How long it takes until all slots have begun."""
 
+HELLO: tuple[object, ...] = ("hello", 1, None, {"client": "attacker"})
 Attack = Callable[["Victim"], Awaitable[None]]
 
 
@@ -120,7 +121,7 @@ async def deep_nesting(victim: Victim) -> None:
     """Send arrays in arrays, as a ``hello`` and, behind a good one, as a call."""
     await victim.upgrade()
     if os.urandom(1)[0] & 1:
-        await victim.frame(["hello", 1, None, {}])
+        await victim.frame(HELLO)
         for _ in range(50):
             await victim.message(
                 msgspec.msgpack.encode(["call", 1, "prompt"])[:-1] + b"\x91" * 60_000 + b"\xc0"
@@ -133,7 +134,7 @@ async def deep_nesting(victim: Victim) -> None:
 async def never_reading(victim: Victim) -> None:
     """Subscribe to what streams, ask for pages, and read nothing."""
     await victim.upgrade()
-    await victim.frame(["hello", 1, None, {}])
+    await victim.frame(HELLO)
     await victim.frame(["call", 1, "subscribe", {"session_id": "busy", "limit": 50}])
     for number in range(2, 200):
         await victim.frame(["call", number, "messages", {"session_id": "busy", "limit": 200}])

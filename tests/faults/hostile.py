@@ -34,7 +34,7 @@ class Lateness(NamedTuple):
 
     p50: float
     p99: float
-    count: int
+    tokens: int
 
     @classmethod
     def of(cls, late: list[float]) -> Lateness:
@@ -110,7 +110,7 @@ def main() -> int:
     for name in ("before", "during", "after"):
         lateness: Lateness = getattr(found, name)
         p50, p99 = f"p50 {lateness.p50:8.2f} ms", f"p99 {lateness.p99:8.2f} ms"
-        sys.stdout.write(f"{name:8} {p50}   {p99}   of {lateness.count:,} tokens\n")
+        sys.stdout.write(f"{name:8} {p50}   {p99}   of {lateness.tokens:,} tokens\n")
     sys.stdout.write(f"memory grew by {found.grown_bytes / MIB:.1f} MiB (at most 100)\n")
     sys.stdout.write(f"{json.dumps(found.attackers)}\n")
     return int(found.grown_bytes > MOST_BYTES)

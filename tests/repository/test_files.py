@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE_ROOTS = (
-    "protocol", "agents", "adapters", "server", "clients/python", "clients/web", "worker", "conformance", "cli",
+    "protocol", "agents", "adapters", "server", "clients/python", "clients/web", "worker", "conformance",
+    "cli",
 )  # fmt: skip
 SOURCE_SUFFIXES = (".py", ".ts", ".tsx")
 MOST_LINES = 400

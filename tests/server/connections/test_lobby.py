@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from midstream.protocol.codec import MSGPACK
+from midstream.protocol.frames import Hello
 from midstream.protocol.limits import Limits
 from midstream.server.config import Config
 from midstream.server.connections.listener import Listener
@@ -83,7 +84,7 @@ async def test_a_browser_with_many_cookies_may_come() -> None:
         ) as websocket,
     ):
         assert HANDSHAKE_BYTES > 3 * 4_000
-        await websocket.send(MSGPACK.encode(["hello", 1, None, {}]))
+        await websocket.send(MSGPACK.encode(Hello(1, None, {})))
         welcome = await websocket.recv()
         assert isinstance(welcome, bytes)
         assert plain(MSGPACK, welcome)[0] == "welcome"

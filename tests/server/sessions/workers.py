@@ -13,13 +13,13 @@ from midstream.protocol.model import InteractionRequest, TextPart, ToolPart
 from midstream.server.sessions.offers import RemoteAgents
 
 if TYPE_CHECKING:
-    from midstream.server.sessions.access import SessionRef
     from collections.abc import Callable
 
     import msgspec
     from msgspec import UnsetType
 
     from midstream.protocol.model import Message
+    from midstream.server.sessions.access import SessionRef
     from midstream.server.sessions.commands import TakesWrites
     from tests.server.sessions.house import House
 

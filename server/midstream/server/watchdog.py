@@ -70,7 +70,9 @@ class Watchdog:
 
     def _stack(self) -> list[str]:
         """Return what the loop's thread is doing; lines of code, and no values."""
-        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001  # there is no other way to look
+        # there is no other way to look
+        frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        frame = frames.get(self._loop_thread)
         return [
             f"{one.filename}:{one.lineno} {one.name}" for one in traceback.extract_stack(frame)[-_FRAMES:]
         ]

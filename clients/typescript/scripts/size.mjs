@@ -5,7 +5,7 @@
 import { gzipSync } from "node:zlib";
 import { build } from "rolldown";
 
-const LIMIT = 12 * 1024;
+const LIMIT = 12.5 * 1024;
 const NAMED = {
   client: 'export { Client } from "./src/index.ts";',
   everything: 'export * from "./src/index.ts";',

@@ -8,7 +8,7 @@ export {
   systemEnvironment,
 } from "./client/environment.js";
 export { keepIn, memoryMap, type TextMap } from "./client/keeper.js";
-export type { Encoding, LinkState, Token } from "./client/link.js";
+export type { Encoding, LinkState } from "./client/link.js";
 export { type Mutation, mutations, type Payload, type ResetReason } from "./client/mutations.js";
 export type { SessionNews } from "./client/owner.js";
 export { DEFAULT_POLICY, type Policy } from "./client/reconnect.js";
@@ -16,6 +16,7 @@ export type { Session } from "./client/session.js";
 export type { Keeper, Kept, Store } from "./client/store.js";
 export type { Stream } from "./client/streams.js";
 export type { SessionState } from "./client/subscription.js";
+export type { Refusal, Token } from "./client/tokens.js";
 export type { HandleState, TurnHandle } from "./client/turns.js";
 export type { Difference, VerifyReport } from "./client/verify.js";
 export type {

@@ -35,7 +35,8 @@ export function useSyncedChat<M extends UIMessage, C extends ChatHelpers<M>>(
   chat: C & ChatHelpers<M>,
   options: SessionOptions = CREATE,
 ): C & { readonly session: Session } {
-  const shared = sharedSession(useClient(), chat.id, options);
+  const { id } = chat;
+  const shared = sharedSession(useClient(), id, options);
   const session = useSyncExternalStore(
     shared.subscribe,
     () => shared.read().session,
@@ -47,10 +48,11 @@ export function useSyncedChat<M extends UIMessage, C extends ChatHelpers<M>>(
     latest.current = chat;
   });
   useLayoutEffect(() => {
-    const step = () => bringInStep(session, latest.current, isResuming);
+    // the server may have given the session another id than the chat's: so it is the hook that knows which is whose
+    const step = () => latest.current.id === id && bringInStep(session, latest.current, isResuming);
     step();
     return snapshotsOf(session).subscribe(step);
-  }, [session]);
+  }, [session, id]);
   // what was held back while the chat was busy; and where the chat's messages were set by others
   useEffect(() => bringInStep(session, latest.current, isResuming));
   return { ...chat, ...actions<M>(session, chat), session };
@@ -84,8 +86,8 @@ function bringInStep<M extends UIMessage>(
   chat: ChatHelpers<M>,
   isResuming: { current: boolean },
 ): void {
-  if (chat.id !== session.sessionId || !session.info) {
-    return; // another chat; or nothing is known yet
+  if (!session.info) {
+    return; // nothing is known yet
   }
   const isBusy = chat.status === "submitted" || chat.status === "streaming";
   const wanted = wantedBy<M>(session, chat.messages, chat.status);

@@ -5,14 +5,15 @@ import { limitsOf, type ServerFrame, type WelcomeInfo } from "../protocol/frames
 import { Replica } from "../protocol/merge.js";
 import type { SessionInfo, ValueMap } from "../protocol/model.js";
 import { type Environment, systemEnvironment } from "./environment.js";
-import { clientClosed, clientFailed } from "./errors.js";
+import { anotherSubject, clientClosed, clientFailed } from "./errors.js";
 import { Exchange } from "./exchange.js";
-import { type Encoding, Link, type LinkState, type Token } from "./link.js";
+import { type Encoding, Link, type LinkState } from "./link.js";
 import { DEFAULT_POLICY, type Policy } from "./reconnect.js";
 import { Session } from "./session.js";
 import type { Store } from "./store.js";
 import { LIST_CHANNEL, Subscription, type Tools } from "./subscription.js";
 import { Timers } from "./timers.js";
+import type { Refusal, Token } from "./tokens.js";
 import { MAX_FRAME_BYTES, type Transport } from "./transport.js";
 import { Changes } from "./waiting.js";
 
@@ -22,7 +23,10 @@ export interface ClientOptions {
   readonly environment?: Environment;
   /** Keeps replicas and unsent prompts over a reload. */
   readonly store?: Store;
+  /** Who this client is, where the server has tokens. */
   readonly token?: Token;
+  /** Whose data `store` has. A client is one subject's: where a token turns out to be another's, it ends. */
+  readonly subject?: string;
   readonly encoding?: Encoding | Codec;
   /** How long a call waits for its answer, disconnects included; null: as long as it takes. */
   readonly callTimeoutMs?: number | null;
@@ -61,11 +65,14 @@ export class Client {
   readonly tools: Tools;
   readonly #link: Link;
   readonly #sessions = new Map<string, Session>();
-  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #subscriptions = new Set<Subscription>();
   readonly #channels: Tools["router"] = new Map();
   #state: LinkState = "connecting";
   #error: MidstreamError | undefined;
   #welcome: WelcomeInfo | undefined;
+  #subject: string | undefined;
+  /** The present connection. */
+  #transport: Transport | undefined;
   #unwatch: (() => void) | undefined;
 
   /** `url` begins with `ws://` or `wss://`. */
@@ -99,6 +106,7 @@ export class Client {
       linkDown: (state: "connecting" | "offline") => this.#down(state),
       linkEnded: (error: MidstreamError) => this.#end(error),
     };
+    this.#subject = options.subject;
     this.#link = new Link({ url, encoding, token, policy, maxFrameBytes }, user, environment, timers);
   }
 
@@ -115,6 +123,11 @@ export class Client {
   /** What last ended the connection or an attempt, in words; undefined while there is a connection. */
   get problem(): string | undefined {
     return this.#exchange.problem;
+  }
+
+  /** Why the server did not take the last token; undefined once it took one. */
+  get refusal(): Refusal | undefined {
+    return this.#link.tokens?.refusal;
   }
 
   /** What the server last said of itself and of this connection. */
@@ -202,20 +215,24 @@ export class Client {
   #make(sessionId: string, options: SessionOptions): Session {
     const { limit = 50, paceMs, includeInternal = false } = options;
     const { store, outboxLimit = 100, onTrouble = () => undefined } = this.#options;
-    const create = options.create ? { session_id: sessionId, key: this.#newId("key") } : undefined;
-    const wish = { limit, paceMs, create };
+    const wish = { limit, paceMs, create: !!options.create };
     const subscription = new Subscription(new Replica(sessionId, includeInternal), this.tools, wish);
-    this.#subscriptions.set(sessionId, subscription);
+    this.#subscriptions.add(subscription);
     if (this.#state === "offline") {
       subscription.disconnected("offline");
     }
-    const session = new Session(subscription, this.tools, {
-      keeper: store?.keeper(sessionId, includeInternal, onTrouble),
+    const session: Session = new Session(subscription, this.tools, {
+      keeper: (id) => store?.keeper(id, includeInternal, onTrouble),
       outboxLimit,
       copy: (id) => this.session(id, { includeInternal }),
+      claim: (id) => !this.#sessions.has(id) && !!this.#sessions.set(id, session),
       onClosed: () => {
-        this.#sessions.delete(sessionId); // the next who asks for it gets a new one
-        this.#subscriptions.delete(sessionId);
+        for (const [id, one] of this.#sessions) {
+          if (one === session) {
+            this.#sessions.delete(id); // the next who asks for it gets a new one
+          }
+        }
+        this.#subscriptions.delete(subscription);
       },
     });
     this.#sessions.set(sessionId, session);
@@ -224,14 +241,29 @@ export class Client {
 
   /** Take a new connection: subscribe anew, then repeat what is safe to repeat. */
   #opened(transport: Transport, codec: Codec, welcome: WelcomeInfo): void {
+    const { subject, token_ms } = welcome;
+    if (subject !== (this.#subject ?? subject)) {
+      this.#end(anotherSubject(subject));
+      return;
+    }
+    this.#subject = subject;
     this.#welcome = welcome;
+    this.#transport = transport;
     this.#exchange.problem = undefined;
     this.#enter("live");
     this.#exchange.limits = limitsOf(welcome);
-    for (const subscription of [...this.#subscriptions.values()]) {
+    for (const subscription of [...this.#subscriptions]) {
       subscription.connected();
     }
     this.#exchange.connect(transport, codec);
+    this.#link.tokens?.keep(token_ms, {
+      ...this.tools,
+      isCurrent: () => transport === this.#transport,
+      onRenewed: (news) => {
+        this.#welcome = { ...welcome, ...news };
+        this.#changed.notify();
+      },
+    });
   }
 
   /** Bring a frame where it belongs; those of channels that are not ours any more are ignored. */
@@ -244,11 +276,12 @@ export class Client {
   }
 
   #down(state: "connecting" | "offline"): void {
+    this.#transport = undefined;
     this.#exchange.problem = this.#link.problem;
     this.#channels.clear();
     this.#exchange.disconnect();
     this.#enter(state);
-    for (const subscription of [...this.#subscriptions.values()]) {
+    for (const subscription of [...this.#subscriptions]) {
       subscription.disconnected(state);
     }
   }
@@ -259,9 +292,10 @@ export class Client {
       return;
     }
     this.#error = error;
+    this.#transport = undefined;
     this.#enter("closed");
     this.#unwatch?.();
-    for (const subscription of [...this.#subscriptions.values()]) {
+    for (const subscription of [...this.#subscriptions]) {
       subscription.close(error);
     }
     this.#exchange.close(error ?? clientClosed());

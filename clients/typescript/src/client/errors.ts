@@ -37,6 +37,10 @@ export const connectionRejected = (close_code: number, reason: string): Midstrea
     reason,
   });
 
+/** The token is of another subject than the one whose data this client has. Make a client for that one. */
+export const anotherSubject = (subject: string): MidstreamError =>
+  new MidstreamError("another_subject", `The token is that of ${subject}: make a new client.`, { subject });
+
 /** The prompt was cancelled before a turn took it. */
 export const inputCancelled = (id: string): MidstreamError =>
   new MidstreamError("input_cancelled", `Prompt ${id} was cancelled.`, { id });

@@ -11,6 +11,7 @@ import { PROTOCOL_VERSION } from "../protocol/limits.js";
 import type { Environment } from "./environment.js";
 import { type Effect, type Policy, Reconnect } from "./reconnect.js";
 import type { Timers } from "./timers.js";
+import type { Token, Tokens } from "./tokens.js";
 import { type LinkEnd, Transport } from "./transport.js";
 
 /** `connecting`: an attempt is under way. `live`: welcomed. `offline`: waiting to try again. */
@@ -18,9 +19,6 @@ export type LinkState = "connecting" | "live" | "offline" | "closed";
 
 /** `auto` is msgpack where this engine can, else JSON. */
 export type Encoding = "auto" | "msgpack" | "json";
-
-/** Credentials, or who gives them; asked again before each attempt, `refused` where the last ones were not accepted. */
-export type Token = string | null | ((refused: boolean) => string | null | Promise<string | null>);
 
 export interface LinkOptions {
   readonly url: string;
@@ -47,11 +45,12 @@ export class Link {
   readonly #timers: Timers;
   /** What ended the last connection or attempt; undefined once there is a connection. */
   problem: string | undefined;
+  /** Where there is a token: what is known of it. */
+  tokens: Tokens | undefined;
   readonly #core: Reconnect;
   #transport: Transport | undefined;
   #codec: Codec | undefined;
   #welcomed = false;
-  #refused = false;
   #isJsonBetter = false;
   /** Counts attempts: what was begun in an earlier one has no effect any more. */
   #attempt = 0;
@@ -124,15 +123,14 @@ export class Link {
 
   #connect(attempt: number): void {
     this.#welcomed = false;
-    this.#prepare().then(
-      ([codec, token]) =>
-        this.#timers.run(() => attempt === this.#attempt && this.#open(attempt, codec, token)),
+    this.#prepare(attempt).then(
+      (codec) => this.#timers.run(() => attempt === this.#attempt && this.#open(attempt, codec)),
       (error: unknown) => this.#timers.run(() => attempt === this.#attempt && this.#ended(failed(error))),
     );
   }
 
   /** Have what an attempt needs: a codec, which is loaded once, and the token of now. */
-  async #prepare(): Promise<[Codec, string | null]> {
+  async #prepare(attempt: number): Promise<Codec> {
     const { encoding, token } = this.#options;
     if (typeof encoding === "object") {
       this.#codec = encoding;
@@ -145,10 +143,18 @@ export class Link {
       }
       throw error;
     });
-    return [this.#codec, typeof token === "function" ? await token(this.#refused) : token];
+    if (token !== null) {
+      this.tokens ??= new (await import("./tokens.js")).Tokens(token);
+      this.#core.waits(Number.POSITIVE_INFINITY);
+      await this.tokens.prepare();
+      if (attempt === this.#attempt) {
+        this.#core.waits(this.#environment.now());
+      }
+    }
+    return this.#codec;
   }
 
-  #open(attempt: number, codec: Codec, token: string | null): void {
+  #open(attempt: number, codec: Codec): void {
     const guarded =
       <A extends readonly unknown[]>(act: (...given: A) => void) =>
       (...given: A) =>
@@ -162,7 +168,9 @@ export class Link {
       return;
     }
     this.#transport = new Transport(socket, codec, maxFrameBytes, {
-      opened: guarded(() => this.#send("hello", PROTOCOL_VERSION, token, { client: "midstream-typescript" })),
+      opened: guarded(() =>
+        this.#send("hello", PROTOCOL_VERSION, this.tokens?.given ?? null, { client: "midstream-typescript" }),
+      ),
       received: guarded((frame) => this.#received(frame)),
       ended: guarded((end) => this.#ended(end)),
     });
@@ -191,7 +199,7 @@ export class Link {
       return;
     }
     this.#welcomed = true;
-    this.#refused = false;
+    this.tokens?.accepted();
     this.problem = undefined;
     this.#transport.chunkBytes = limitsOf(welcome).chunk_bytes;
     this.#core.welcomed(now, welcome.heartbeat_ms);
@@ -205,9 +213,9 @@ export class Link {
     this.problem = end.why;
     // what one encoding cannot read, the other may: msgpack knows keys that its library refuses
     this.#isJsonBetter ||= !!end.isUnreadable && this.#options.encoding === "auto";
-    this.#refused = !!end.isUnauthorized && typeof this.#options.token === "function";
-    const final = this.#refused ? undefined : end.final;
-    this.#core.lost(this.#environment.now(), !!final);
+    const verdict = this.tokens?.ended(end);
+    const final = verdict && verdict !== "never" ? undefined : end.final;
+    this.#core.lost(this.#environment.now(), !!final, verdict === "at once");
     this.#arm();
     if (final) {
       this.#user.linkEnded(final);

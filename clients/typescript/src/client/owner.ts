@@ -5,10 +5,13 @@ import type { Keeper } from "./store.js";
 
 /** What a session has of its client. */
 export interface Owner {
-  readonly keeper: Keeper | undefined;
+  /** Who keeps the session of this id. */
+  keeper(sessionId: string): Keeper | undefined;
   readonly outboxLimit: number;
   /** Open a copy of the session. */
   copy(sessionId: string): Promise<Session>;
+  /** Let the session be found by this id, too; false where another has it. */
+  claim(sessionId: string): boolean;
   onClosed(): void;
 }
 

@@ -9,8 +9,9 @@ import { Progress, type TurnOwner } from "./turns.js";
 
 /** What prompts are given. At most `outboxLimit` wait, the one on its way included. */
 export interface PromptOptions {
-  readonly keeper: PromptKeeper | undefined;
   readonly outboxLimit: number;
+  /** Called when a prompt need not be kept any more: the server accepted or refused it, or it was taken back. */
+  drop(messageId: string): void;
   /** Called when the list of those that wait has changed. */
   onChange(): void;
 }
@@ -60,12 +61,11 @@ export class Prompts {
   }
 
   /**
-   * Take a prompt and follow it; it is sent by `pump`. The same prompt again gives what is known of it. One
-   * that was kept over a reload is taken whatever the limit.
+   * Take a prompt and follow it; it is sent by `pump`. The same prompt again gives what is known of it.
    *
    * @throws MidstreamError `outbox_full`; `idempotency_conflict`: its id is that of another prompt.
    */
-  add(prompt: PromptParams, isKept = false): Progress {
+  add(prompt: PromptParams): Progress {
     const { message_id } = prompt;
     const known = this.#followed.get(message_id);
     if (known) {
@@ -76,13 +76,28 @@ export class Prompts {
       return known;
     }
     const { outboxLimit } = this.#options;
-    if (!isKept && this.waiting.length >= outboxLimit) {
+    if (this.waiting.length >= outboxLimit) {
       throw outboxFull(this.#replica.sessionId, outboxLimit);
     }
     this.waiting = [...this.waiting, prompt];
-    const progress = new Progress(prompt, this.#owner, this.#tools.timers);
-    this.#followed.set(message_id, progress);
+    const progress = this.#follow(prompt);
     this.#options.onChange();
+    return progress;
+  }
+
+  /** Take prompts that were kept over a reload: before all others, and whatever the limit. */
+  restore(kept: readonly PromptParams[]): void {
+    const news = kept.filter(({ message_id }) => !this.#followed.has(message_id));
+    this.waiting = [...news, ...this.waiting];
+    for (const prompt of news) {
+      this.#follow(prompt);
+    }
+    this.#options.onChange();
+  }
+
+  #follow(prompt: PromptParams): Progress {
+    const progress = new Progress(prompt, this.#owner, this.#tools.timers);
+    this.#followed.set(prompt.message_id, progress);
     return progress;
   }
 
@@ -107,7 +122,7 @@ export class Prompts {
     const result: PromptResult = { state: "cancelled", message_id };
     this.#followed.get(message_id)?.learn(result);
     this.#followed.delete(message_id);
-    this.#options.keeper?.dropPrompt(message_id);
+    this.#options.drop(message_id);
     this.#options.onChange();
     return result;
   }
@@ -138,7 +153,7 @@ export class Prompts {
     }
     this.waiting = this.waiting.slice(1);
     this.#isSending = false;
-    this.#options.keeper?.dropPrompt(progress.prompt.message_id);
+    this.#options.drop(progress.prompt.message_id);
     this.#learn(progress, answer);
     this.#options.onChange();
     this.pump();

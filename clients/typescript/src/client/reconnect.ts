@@ -93,7 +93,7 @@ export class Reconnect {
     const checkAt = this.#checkedAt + Math.min(this.#policy.checkMs, this.#heartbeatMs / 3);
     switch (this.phase) {
       case "connecting":
-        return this.#connectingAt + this.#policy.connectMs;
+        return Math.min(this.#connectingAt + this.#policy.connectMs, checkAt);
       case "waiting":
         return Math.min(this.#retryAt, checkAt);
       case "open": {
@@ -150,8 +150,13 @@ export class Reconnect {
     }
   }
 
-  /** The connection or the attempt ended; `final`: coming back is of no use. */
-  lost(now: number, final = false): void {
+  /** What an attempt waits for may take as long as it wants, until this is called again with the time of then. */
+  waits(until: number): void {
+    this.#connectingAt = until;
+  }
+
+  /** The connection or the attempt ended; `final`: coming back is of no use; `atOnce`: it should not wait. */
+  lost(now: number, final = false, atOnce = false): void {
     if (this.phase === "idle" || this.phase === "closed") {
       return;
     }
@@ -160,7 +165,7 @@ export class Reconnect {
     }
     this.phase = final ? "closed" : "waiting";
     // a browser tells of a socket that it ended in a frozen page only when that thaws: nobody should wait for it
-    const pause = this.#probe ? 0 : fullJitter(this.#chance, this.#attempt++, this.#policy);
+    const pause = this.#probe || atOnce ? 0 : fullJitter(this.#chance, this.#attempt++, this.#policy);
     this.#retryAt = Math.max(now, this.#returnAt ?? now + pause);
     this.#welcomedAt = this.#probe = this.#returnAt = undefined;
   }

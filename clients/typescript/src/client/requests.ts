@@ -2,10 +2,13 @@
  * What is asked of the server now and then, and needs a connection anyway (SPEC 7). Loaded when it is first
  * needed. Nothing here is imported that the client itself imports, so that it is a small file of its own.
  */
-import type { Page, Params, PendingInteraction, Summary } from "../protocol/calls.js";
+import type { Page, Params, PendingInteraction, PromptParams, Summary } from "../protocol/calls.js";
 import type { Replica } from "../protocol/merge.js";
 import type { SessionInfo, ValueMap } from "../protocol/model.js";
 import type { Exchange } from "./exchange.js";
+import type { Owner } from "./owner.js";
+import type { Prompts } from "./prompts.js";
+import type { Keeper } from "./store.js";
 
 /** What a request may use of a session. */
 export interface Scope {
@@ -122,6 +125,43 @@ export async function tell<M extends "signal" | "sessions.delete">(
   params: Omit<Params<M>, "session_id">,
 ): Promise<void> {
   await exchange.ask(method, { session_id: replica.sessionId, ...params } as unknown as Params<M>, "once");
+}
+
+/** What a session has that gets another id. */
+export interface Renaming {
+  readonly sessionId: string;
+  readonly owner: Owner;
+  readonly prompts: Prompts;
+  /** Who keeps it under the old id. */
+  readonly keeper: Keeper | undefined;
+  /** Show what is kept under the new id, and go on. */
+  restore(): Promise<void>;
+  keep(prompt: PromptParams): Promise<void> | undefined;
+  close(reason: string): void;
+}
+
+/** The server gave the session an id: what is kept here goes with it. Nothing of it was sent yet. */
+export async function rename({ replica }: Scope, given: Renaming): Promise<void> {
+  const { sessionId, owner, prompts, keeper } = given;
+  if (!owner.claim(sessionId)) {
+    given.close(`it is open as ${sessionId}`);
+    return;
+  }
+  replica.sessionId = sessionId;
+  replica.epoch = replica.session = undefined;
+  const moved = prompts.waiting.map((prompt) => ({ ...prompt, session_id: sessionId }));
+  for (const prompt of moved) {
+    const progress = prompts.progress(prompt.message_id);
+    if (progress) {
+      progress.prompt = prompt;
+    }
+  }
+  prompts.waiting = moved;
+  await given.restore();
+  for (const prompt of moved) {
+    void given.keep(prompt);
+  }
+  keeper?.forget(moved);
 }
 
 /** Create a session. The same `key` with the same content gives the same session. */

@@ -28,7 +28,8 @@ import { incompatibleServer, sessionClosed } from "./errors.js";
 import type { CallKind } from "./exchange.js";
 import type { Owner, SessionNews } from "./owner.js";
 import { Prompts } from "./prompts.js";
-import type { ForkOptions, Given, Made, Requests, Scope } from "./requests.js";
+import type { ForkOptions, Given, Made, Renaming, Requests, Scope } from "./requests.js";
+import type { Keeper } from "./store.js";
 import type { SessionState, Subscription, Tools } from "./subscription.js";
 import type { TurnHandle, TurnOwner } from "./turns.js";
 import type { VerifyReport } from "./verify.js";
@@ -54,6 +55,7 @@ export class Session extends SessionView implements TurnOwner {
   readonly #tools: Tools;
   readonly #owner: Owner;
   readonly #prompts: Prompts;
+  #keeper: Keeper | undefined;
   readonly #signals = new Listeners<Signal>();
   readonly #news = new Listeners<SessionNews>();
   #saving: (() => void) | undefined;
@@ -64,11 +66,16 @@ export class Session extends SessionView implements TurnOwner {
     this.#subscription = subscription;
     this.#tools = tools;
     this.#owner = owner;
-    this.#prompts = new Prompts(replica, tools, this, { ...owner, onChange: () => changed.notify() });
+    this.#prompts = new Prompts(replica, tools, this, {
+      outboxLimit: owner.outboxLimit,
+      drop: (messageId) => this.#keeper?.dropPrompt(messageId),
+      onChange: () => changed.notify(),
+    });
     subscription.user = {
       onNews: (synced) => this.#onNews(synced),
       onApplied: (news) => this.#news.notify(news),
       onSignalled: (signal) => this.#signals.notify(signal),
+      onNamed: (sessionId) => this.#onNamed(sessionId),
       onClosed: (error) => this.#onClosed(error),
     };
     this.restored = this.#restore();
@@ -128,16 +135,17 @@ export class Session extends SessionView implements TurnOwner {
   ): Promise<TurnHandle> {
     const parts: readonly UserPart[] =
       typeof content === "string" ? [{ type: "text", text: content }] : content;
-    const { messageId = this.#tools.newId("msg"), delivery = "auto" } = options;
-    const prompt = { session_id: this.sessionId, message_id: messageId, parts, delivery };
-    const problem = problemIn(prompt);
+    const { messageId: message_id = this.#tools.newId("msg"), delivery = "auto" } = options;
+    const given = { message_id, parts, delivery };
+    const problem = problemIn(given);
     if (problem) {
       throw problem;
     }
     await this.restored; // what was written before a reload goes first
     this.#checkOpen();
+    const prompt = { session_id: this.sessionId, ...given };
     const progress = this.#prompts.add(prompt);
-    const kept = this.#owner.keeper?.keepPrompt(prompt, this.#tools.environment.wallMs());
+    const kept = this.#keep(prompt);
     this.#prompts.pump();
     await (kept && this.#inTime(kept));
     return progress;
@@ -274,13 +282,13 @@ export class Session extends SessionView implements TurnOwner {
     this.#saving?.();
     this.#saving = undefined;
     if (this.replica.stage === "live") {
-      this.#owner.keeper?.keepReplica(this.replica);
+      this.#keeper?.keepReplica(this.replica);
     }
   }
 
   #onNews(synced: boolean): void {
     this.#prompts.settle(this.state === "live", synced);
-    if (this.#owner.keeper) {
+    if (this.#keeper) {
       this.#saving ??= this.#tools.timers.later(SAVE_MS, () => this.save());
     }
   }
@@ -288,25 +296,40 @@ export class Session extends SessionView implements TurnOwner {
   #onClosed(error: MidstreamError | undefined): void {
     this.#saving?.();
     if (error?.code === "not_found" || ["deleted", "forbidden"].includes(error?.details.reason as string)) {
-      this.#owner.keeper?.forget(this.#prompts.waiting);
+      this.#keeper?.forget(this.#prompts.waiting);
     }
     this.#prompts.close(error ?? sessionClosed(this.sessionId));
     this.#news.notify("closed");
     this.#owner.onClosed();
   }
 
+  #keep(prompt: PromptParams): Promise<void> | undefined {
+    return this.#keeper?.keepPrompt(prompt, this.#tools.environment.wallMs());
+  }
+
+  #onNamed(sessionId: string): void {
+    const given: Renaming = {
+      sessionId,
+      owner: this.#owner,
+      prompts: this.#prompts,
+      keeper: this.#keeper,
+      restore: () => this.#restore(),
+      keep: (prompt) => this.#keep(prompt),
+      close: (reason) => this.#subscription.close(sessionClosed(this.sessionId, reason)),
+    };
+    this.#request("rename", given).catch(given.close);
+  }
+
   /** Show what the store has of the session, then let it be brought up to date. */
   async #restore(): Promise<void> {
-    const { keeper } = this.#owner;
-    const kept = keeper && (await this.#inTime(keeper.load()));
+    this.#keeper = this.#owner.keeper(this.sessionId);
+    const kept = this.#keeper && (await this.#inTime(this.#keeper.load()));
     this.#tools.timers.run(() => {
       if (this.state !== "closed") {
         if (kept?.replica) {
           this.replica.restore(kept.replica);
         }
-        for (const prompt of kept?.prompts ?? []) {
-          this.#prompts.add(prompt, true);
-        }
+        this.#prompts.restore(kept?.prompts ?? []);
         this.#subscription.ready();
         this.#prompts.pump();
       }

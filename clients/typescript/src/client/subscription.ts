@@ -4,7 +4,6 @@
  * One path for all: subscribe, apply the sync, apply what follows. A gap, a reload and a new connection only
  * lead back to its beginning.
  */
-import type { Params } from "../protocol/calls.js";
 import type { MidstreamError } from "../protocol/errors.js";
 import type { Closed, Delta, SessionFrame, Signal } from "../protocol/frames.js";
 import type { Replica } from "../protocol/merge.js";
@@ -22,6 +21,8 @@ export type SessionState = "connecting" | "syncing" | "live" | "offline" | "clos
 const SECOND_GAP_MS = 60_000;
 /** So many troubles in a row are met at once; further ones after growing pauses. */
 const PATIENCE = 2;
+/** A session was made by this name, and deleted. */
+const CONFLICT = "idempotency_conflict";
 
 /** What all subscriptions of a client share. */
 export interface Tools {
@@ -43,8 +44,8 @@ export interface Wish {
   readonly limit: number;
   /** Syncs at this pace instead of every frame. */
   readonly paceMs: number | undefined;
-  /** How to create the session where there is none. */
-  readonly create: Params<"sessions.create"> | undefined;
+  /** Whether to make the session where there is none. */
+  readonly create: boolean;
 }
 
 /** What a subscription tells its session. */
@@ -54,6 +55,8 @@ export interface SubscriptionUser {
   /** After each frame that was applied: a delta, what else changed, or everything. */
   onApplied(news: Delta | "changed" | "reset"): void;
   onSignalled(signal: Signal): void;
+  /** The server made the session under another id; `ready` is to be called when it may be subscribed to. */
+  onNamed(sessionId: string): void;
   /** Called once; `error` is undefined where this client closed it. */
   onClosed(error: MidstreamError | undefined): void;
 }
@@ -67,8 +70,7 @@ export class Subscription {
   /** Told of every frame and every state. */
   readonly changed: Changes;
   user: SubscriptionUser | undefined;
-  readonly #sessionId: string;
-  #create: Wish["create"];
+  #create: boolean;
   #isCreating = false;
   #isReady = false;
   /** Counts subscriptions: the answer to an earlier one has no effect any more. */
@@ -86,7 +88,6 @@ export class Subscription {
   ) {
     this.#tools = tools;
     this.#wish = wish;
-    this.#sessionId = replica.sessionId;
     this.#create = wish.create;
     this.changed = new Changes(tools.timers);
   }
@@ -124,7 +125,7 @@ export class Subscription {
     } else if (frame.retryable) {
       this.#trouble(false);
     } else {
-      this.close(sessionClosed(this.#sessionId, frame.code));
+      this.close(sessionClosed(this.replica.sessionId, frame.code));
     }
   }
 
@@ -134,7 +135,7 @@ export class Subscription {
       return;
     }
     if ((this.state === "live" || this.state === "syncing") && !error) {
-      const params = { session_id: this.#sessionId };
+      const params = { session_id: this.replica.sessionId };
       this.#tools.exchange.start("unsubscribe", params, "once", () => undefined);
     }
     this.#beginAnew();
@@ -158,7 +159,7 @@ export class Subscription {
     const generation = this.#generation;
     const { replica } = this;
     const params = {
-      session_id: this.#sessionId,
+      session_id: replica.sessionId,
       cursor: isWhole ? undefined : replica.cursor(),
       limit: Math.min(this.#wish.limit, this.#tools.exchange.limits.page_messages),
       include_internal: replica.includeInternal,
@@ -183,7 +184,7 @@ export class Subscription {
     } else if (answer.code === "connection_lost") {
       // the next connection subscribes anew
     } else if (answer.code === "not_found" && this.#create) {
-      this.#createIt(this.#create);
+      this.#createIt(this.replica.sessionId);
     } else if (answer.retryable) {
       this.#trouble(false, 0);
     } else {
@@ -191,18 +192,26 @@ export class Subscription {
     }
   }
 
-  #createIt(params: Params<"sessions.create">): void {
-    this.#create = undefined;
+  /** Make the session; where its id may not be chosen, the server gives one, the same as often as it is asked. */
+  #createIt(session_id?: string): void {
+    this.#create = false;
     this.#isCreating = true;
-    this.#tools.exchange.start("sessions.create", params, "repeatable", (answer) => {
+    const { sessionId: key } = this.replica;
+    this.#tools.exchange.start("sessions.create", { session_id, key }, "repeatable", (answer) => {
       this.#isCreating = false;
       if (this.state === "closed") {
         return;
       }
-      if (isError(answer) && answer.code !== "already_exists") {
-        this.close(answer);
-      } else {
+      const name = isError(answer) ? key : (answer.session?.session_id ?? key);
+      if (name !== key) {
+        this.#isReady = false;
+        this.user?.onNamed(name);
+      } else if (!isError(answer) || answer.code === "already_exists" || answer.code === CONFLICT) {
         this.#subscribe();
+      } else if (session_id && answer.details.field === "session_id") {
+        this.#createIt();
+      } else {
+        this.close(answer);
       }
     });
   }

@@ -10,14 +10,13 @@ import { comesBack } from "./reconnect.js";
 
 /** Bytes of a frame from the server, chunks joined: one message may have 32 MiB, a sync several. */
 export const MAX_FRAME_BYTES = 256 * 1024 * 1024;
-const UNAUTHORIZED = 4504;
 
 /** How a connection ended; `final` is the reason never to try again as things are. */
 export interface LinkEnd {
   readonly why: string;
   readonly final?: MidstreamError;
-  /** The token was not accepted. */
-  readonly isUnauthorized?: boolean;
+  /** The server's close code. */
+  readonly code?: number;
   /** What came could not be read in this encoding. */
   readonly isUnreadable?: boolean;
 }
@@ -126,5 +125,5 @@ function ending({ code = 1006, reason = "" }: CloseEvent, problem: string): Link
     return { why: `the connection ended (${[code, reason, problem].filter(Boolean).join(", ")})` };
   }
   const rejected = connectionRejected(code, reason);
-  return { why: rejected.message, final: rejected, isUnauthorized: code === UNAUTHORIZED };
+  return { why: rejected.message, final: rejected, code };
 }

@@ -58,7 +58,7 @@ export interface TurnOwner {
 
 /** What this client knows of one prompt. Only grows: nothing older replaces anything newer. */
 export class Progress implements TurnHandle {
-  readonly prompt: PromptParams;
+  prompt: PromptParams;
   state: HandleState = "pending";
   position: number | undefined;
   turnId: string | undefined;

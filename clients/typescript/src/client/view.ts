@@ -7,12 +7,15 @@ const NO_QUEUE: readonly string[] = [];
 
 /** A replica to look at. It is never torn, and what did not change stays the same object. */
 export class SessionView {
-  readonly sessionId: string;
   protected readonly replica: Replica;
 
   constructor(replica: Replica) {
     this.replica = replica;
-    this.sessionId = replica.sessionId;
+  }
+
+  /** The session's id: the one that it was opened by, but where the server chose another (`create`). */
+  get sessionId(): string {
+    return this.replica.sessionId;
   }
 
   /** Whether the agent's internal messages are shown. */

@@ -86,6 +86,13 @@ export interface SessionResult {
   readonly version: number;
 }
 
+/** What a token that was given by `auth` is good for. */
+export interface AuthResult {
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  readonly token_ms?: number;
+}
+
 interface OfSession {
   readonly session_id: string;
 }
@@ -126,6 +133,7 @@ export interface Calls {
     VerifyResult,
   ];
   signal: [OfSession & { name: string; data: unknown }, object];
+  auth: [{ token: string }, AuthResult];
   "sessions.create": [
     {
       session_id?: string | undefined;

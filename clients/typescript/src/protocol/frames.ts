@@ -13,6 +13,8 @@ export interface WelcomeInfo {
   readonly limits: Partial<Limits>;
   readonly subject: string;
   readonly scopes: readonly string[];
+  /** In how many ms the token expires; absent where it never does. */
+  readonly token_ms?: number;
 }
 
 /** A refusal as it comes over the wire. */

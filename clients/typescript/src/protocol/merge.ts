@@ -32,7 +32,8 @@ const firstOf = (session: SessionInfo): number => session.first_sequence ?? 1;
 
 /** A client's copy of one session, from `fromSequence` upward. */
 export class Replica {
-  readonly sessionId: string;
+  /** Where it changes, the session is another one: a sync or what was saved of that must follow. */
+  sessionId: string;
   /** That of the subscription. */
   readonly includeInternal: boolean;
   stage: Stage = "new";

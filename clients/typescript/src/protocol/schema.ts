@@ -23,7 +23,7 @@ const TABLES: { readonly [name: string]: string } = {
     "session_id revision:count first_sequence?:count message_count:count running_turn_id? queue?:text[] updated_at:count",
   Content: ENTITIES,
   Sync: `${ENTITIES} mode:replay|catchup|reset from?:count epoch version:count durable?:count has_more?:flag`,
-  Welcome: "heartbeat_ms:count limits:map",
+  Welcome: "heartbeat_ms:count limits:map token_ms?:count",
   Error: "code message retryable:flag details?:map",
 };
 
@@ -33,8 +33,10 @@ type Check = (value: unknown, path: string) => void;
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+type Test = (value: unknown) => unknown;
+
 const must =
-  (what: string, fits: (value: unknown) => unknown): Check =>
+  (what: string, fits: Test): Check =>
   (value, path) => {
     if (!fits(value)) {
       throw invalid(path, value === undefined ? "is missing" : `must be ${what}`);
@@ -43,21 +45,19 @@ const must =
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-const isList = must("a list", Array.isArray);
-const isOfFields = must("a map", isMap);
 
-const checks = new Map<string, Check>([
-  ["text", must("a text", isText)],
-  ["count", must("a count", isCount)],
-  ["flag", must("a boolean", (value) => typeof value === "boolean")],
-  ["value", must("a value", (value) => value !== undefined)],
-  ["map", isOfFields],
-  [
-    "Append",
-    must("a count and a text", (value) => Array.isArray(value) && isCount(value[0]) && isText(value[1])),
-  ],
-  ["piece", must("a piece", (value) => (isText(value) || value instanceof Uint8Array) && value.length)],
-]);
+const TESTS: { readonly [type: string]: Test } = {
+  text: isText,
+  count: isCount,
+  flag: (value) => typeof value === "boolean",
+  value: (value) => value !== undefined,
+  map: isMap,
+  list: Array.isArray,
+  Append: (value) => Array.isArray(value) && isCount(value[0]) && isText(value[1]),
+  piece: (value) => (isText(value) || value instanceof Uint8Array) && value.length,
+};
+
+const checks = new Map<string, Check>();
 
 /** Return the check of a type; made when it is first needed. */
 function checkOf(type: string): Check {
@@ -67,12 +67,16 @@ function checkOf(type: string): Check {
 }
 
 function madeCheck(type: string): Check {
+  const test = TESTS[type];
+  if (test) {
+    return must(`a ${type}`, test);
+  }
   if (type.endsWith("~")) {
     return (value, path) => value === null || checkOf(type.slice(0, -1))(value, path);
   }
   if (type.endsWith("[]")) {
     return (value, path) => {
-      isList(value, path);
+      checkOf("list")(value, path);
       for (const [at, item] of (value as unknown[]).entries()) {
         checkOf(type.slice(0, -2))(item, `${path}[${at}]`);
       }
@@ -84,7 +88,7 @@ function madeCheck(type: string): Check {
   }
   const fields = fieldsOf(table);
   return (value, path) => {
-    isOfFields(value, path);
+    checkOf("map")(value, path);
     for (const [name, check] of fields) {
       check((value as Record<string, unknown>)[name], path ? `${path}.${name}` : name);
     }

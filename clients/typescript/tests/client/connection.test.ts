@@ -95,26 +95,6 @@ test.each([4500, 4503, 4504])("a close with %i is final, and says why", async (c
   expect(() => client.open("s")).toThrow("because");
 });
 
-test("a token that was not accepted is asked for anew, and never used again", async () => {
-  const stage = new Stage();
-  const asked: boolean[] = [];
-  const client = stage.client({
-    token: (refused) => {
-      asked.push(refused);
-      return `token ${asked.length}`;
-    },
-  });
-  client.connect();
-  await settle();
-  stage.socket.open();
-  stage.socket.end(4504, "expired");
-  await stage.advance(500);
-  stage.socket.welcome();
-  expect(stage.sockets.map(({ sent }) => sent[0]?.[2])).toEqual(["token 1", "token 2"]);
-  expect(asked).toEqual([false, true]);
-  expect(client.state).toBe("live");
-});
-
 test("back in the foreground, a socket that is dead is found out and replaced within a second", async () => {
   const { stage, session, socket } = await liveStage();
   stage.freeze(600_000);

@@ -1,6 +1,7 @@
 /** A client on a stage: time is virtual, sockets are scripted, chance is fixed. */
 // what the client loads when it is first needed must be there at once, since time is virtual
 import "../../src/client/requests.js";
+import "../../src/client/tokens.js";
 import "../../src/client/verify.js";
 import { Client, type ClientOptions, type Environment, type News, type Socket } from "../../src/index.js";
 
@@ -46,9 +47,9 @@ export class FakeSocket implements Socket {
   }
 
   /** Greet the client. */
-  welcome(heartbeat_ms = 15_000): void {
+  welcome(heartbeat_ms = 15_000, more: Map_ = {}): void {
     this.open();
-    this.say("welcome", { heartbeat_ms, limits: {}, connection_id: "c", scopes: [] });
+    this.say("welcome", { heartbeat_ms, limits: {}, connection_id: "c", scopes: [], ...more });
   }
 
   /** The calls of a method: their ids and params. */
@@ -71,8 +72,8 @@ export class FakeSocket implements Socket {
     this.say("result", this.call(method).id, result);
   }
 
-  refuse(method: string, code: string, retryable = false): void {
-    this.say("error", this.call(method).id, { code, message: code, retryable });
+  refuse(method: string, code: string, retryable = false, details: Map_ = {}): void {
+    this.say("error", this.call(method).id, { code, message: code, retryable, details });
   }
 
   tags(): unknown[] {

@@ -16,7 +16,7 @@ import {
 } from "../../src/index.js";
 import { type SessionList, watchSessions } from "../../src/sessions.js";
 
-const CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list"];
+const CAN = ["scale", "internal", "pages", "verify", "respond", "stop", "list", "tokens"];
 const TIMES = { backoffMs: 500, backoffLimitMs: 30_000, stableMs: 10_000 };
 
 interface Told {
@@ -33,10 +33,12 @@ class UnderTest {
   readonly #handles = new Map<string, Map<string, TurnHandle>>();
   #list: SessionList | undefined;
 
-  constructor(url: string, encoding: Encoding, scale: number) {
+  /** Of `tokens` the next is used whenever one is needed, and the last from then on. */
+  constructor(url: string, encoding: Encoding, scale: number, tokens: string[]) {
     const policy = Object.fromEntries(Object.entries(TIMES).map(([name, ms]) => [name, ms * scale]));
     const environment = systemEnvironment(WebSocket as unknown as SocketMaker);
-    this.#client = new Client(url, { encoding, policy, environment });
+    const token = tokens.length ? () => (tokens.length > 1 && tokens.shift()) || (tokens[0] as string) : null;
+    this.#client = new Client(url, { encoding, policy, environment, token });
     this.#client.connect();
   }
 
@@ -142,7 +144,12 @@ let client: UnderTest | undefined;
 
 async function carryOut(told: Told): Promise<unknown> {
   if (told.do === "connect") {
-    client = new UnderTest(String(told.url), told.encoding as Encoding, Number(told.scale));
+    client = new UnderTest(
+      String(told.url),
+      told.encoding as Encoding,
+      Number(told.scale),
+      told.tokens as string[],
+    );
     return {};
   }
   const carry = client?.[told.do as keyof UnderTest] as ((told: Told) => unknown) | undefined;

@@ -60,7 +60,7 @@ clean: ## Remove .venv, caches, build results and the demo's database
 $(PACKAGE): pyproject.toml
 	@.ci/venv $(VENV)
 	@echo "Installing midstream into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,tokens]'
 	@touch $@
 
 $(TOOLS): $(PACKAGE)

@@ -1,5 +1,5 @@
 /** A store in IndexedDB: it outlives the page, and all tabs of the origin share it. */
-import { keepIn, type TextMap } from "./client/keeper.js";
+import { keepIn, keysOf, type TextMap } from "./client/keeper.js";
 import type { Store } from "./client/store.js";
 
 const TABLE = "kept";
@@ -13,8 +13,18 @@ const done = <T>(request: IDBRequest<T>): Promise<T> =>
 /** A store in the database of this name. `place` names whose it is: give each server, and each user, another. */
 export const indexedDbStore = (place = "", name = "midstream"): Store => keepIn(indexedDbMap(name), place);
 
+/**
+ * Forget all that is stored in a place: its user has logged out, say. Close the client first, or better do it when
+ * the next page is loaded: what is still being written would come back. @throws DOMException it could not be done
+ */
+export const forgetStored = (place = "", name = "midstream"): Promise<void> =>
+  Promise.all(keysOf(place).map(indexedDbMap(name).removeAll)).then(() => undefined);
+
 /** The map beneath it; the database is opened, or made, when it is first needed. */
-export function indexedDbMap(name: string, factory: IDBFactory = indexedDB): TextMap {
+export function indexedDbMap(
+  name: string,
+  factory: IDBFactory = indexedDB,
+): TextMap & { removeAll(prefix: string): Promise<void> } {
   let opened: Promise<IDBDatabase> | undefined;
 
   const open = (): Promise<IDBDatabase> => {
@@ -57,12 +67,14 @@ export function indexedDbMap(name: string, factory: IDBFactory = indexedDB): Tex
     });
   };
 
+  // the last code unit that there is: all keys that begin so lie below
+  const beginning = (prefix: string) => IDBKeyRange.bound(prefix, `${prefix}\uffff`);
+
   return {
     read: (key) => read((table): IDBRequest<unknown> => table.get(key)),
-    // the last code unit that there is: all keys that begin so lie below
-    readAll: (prefix) =>
-      read((table): IDBRequest<unknown[]> => table.getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`))),
+    readAll: (prefix) => read((table): IDBRequest<unknown[]> => table.getAll(beginning(prefix))),
     write: (key, value) => write((table) => table.put(value, key)),
     remove: (key) => write((table) => table.delete(key)),
+    removeAll: (prefix) => write((table) => table.delete(beginning(prefix))),
   };
 }

@@ -4,14 +4,19 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeClient, serverUrl } from "./app/client.js";
 import { ErrorBoundary } from "./app/error_boundary.js";
+import { forgetNoted, forgetWithOthers } from "./app/forgetting.js";
+import { learnIdentity } from "./app/rights.js";
 import { applyTheme } from "./app/theme.js";
 import { App } from "./frame/app.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
 
 applyTheme();
+await forgetNoted();
+forgetWithOthers();
 const lab = await askedForLab();
 const client = makeClient(lab?.clientOptions);
+learnIdentity(client);
 const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(

@@ -28,6 +28,10 @@ interface KeptPrompt {
   readonly at: number;
 }
 
+/** With what the keys begin of all that is kept in a place. */
+export const keysOf = (place: string): string[] =>
+  ["replica ", "prompt "].map((kind) => kind + JSON.stringify([place, ""]).slice(0, -'""]'.length));
+
 /** Keep sessions in this map. `place` names whose they are: give each server, and each user, another. */
 export const keepIn = (map: TextMap, place = ""): Store => ({
   keeper: (sessionId, includeInternal, onTrouble) => {

@@ -17,7 +17,7 @@ export async function giveFirstTitle(session: Session): Promise<void> {
     if (session.info?.title === undefined && title) {
       await session.update({ title });
     }
-    forgetFresh(sessionId);
+    forgetFresh(session.sessionId); // the server may have given it another id meanwhile
   } catch {
     // no connection, or it was closed or deleted meanwhile
   } finally {

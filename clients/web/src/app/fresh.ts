@@ -18,6 +18,15 @@ export function rememberFresh(sessionId: string, text: string): void {
 /** The title that a fresh chat should get; undefined where it is not fresh. */
 export const freshTitle = (sessionId: string): string | undefined => own(fresh.get(), sessionId);
 
+/** A chat that was begun here has another id now. */
+export function moveFresh(from: string, to: string): void {
+  const title = freshTitle(from);
+  if (title !== undefined) {
+    forgetFresh(from);
+    fresh.set(newest({ ...fresh.get(), [to]: title }, MOST));
+  }
+}
+
 export function forgetFresh(sessionId: string): void {
   const { [sessionId]: known, ...others } = fresh.get();
   if (known !== undefined) {

@@ -1,4 +1,8 @@
-/** Small things kept in localStorage, and shared by the tabs of this origin. A browser that keeps nothing still works. */
+/**
+ * Small things kept in localStorage, and shared by the tabs of this origin that have the same reader. A browser that
+ * keeps nothing still works.
+ */
+import { identity, placeOf } from "./identity.js";
 
 /** A value that outlives the page. The same object until it changes, as `useSyncExternalStore` wants it. */
 export interface Kept<T> {
@@ -9,9 +13,18 @@ export interface Kept<T> {
 
 const PREFIX = "midstream.";
 
-/** Keep a value under a name; `read` makes it of what is stored (undefined: nothing, or no JSON). */
-export function kept<T>(name: string, read: (stored: unknown) => T): Kept<T> {
-  const key = PREFIX + name;
+/** The key of what is kept for a reader; by default the one of this tab. */
+export function keyFor(name: string, subject = identity().subject): string {
+  const place = placeOf(subject);
+  return (place ? `midstream@${place}/` : PREFIX) + name;
+}
+
+/**
+ * Keep a value under a name; `read` makes it of what is stored (undefined: nothing, or no JSON). It is the reader's
+ * own, unless it is `everybodys`.
+ */
+export function kept<T>(name: string, read: (stored: unknown) => T, everybodys = false): Kept<T> {
+  const key = everybodys ? PREFIX + name : keyFor(name);
   const listeners = new Set<() => void>();
   let text: string | null | undefined;
   let value = read(undefined);
@@ -95,6 +108,20 @@ function parse(text: string | null): unknown {
     return text === null ? undefined : JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+/** Remove all that is kept for a reader. What is nobody's in particular stays. */
+export function forgetKept(subject: string): void {
+  const prefix = keyFor("", subject);
+  try {
+    for (const key of Object.keys(localStorage)) {
+      if (key.startsWith(prefix)) {
+        localStorage.removeItem(key);
+      }
+    }
+  } catch {
+    // a browser that keeps nothing
   }
 }
 

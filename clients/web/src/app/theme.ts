@@ -6,7 +6,11 @@ export type Theme = "system" | "light" | "dark";
 
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-const theme = kept<Theme>("theme", (stored) => (stored === "light" || stored === "dark" ? stored : "system"));
+const theme = kept<Theme>(
+  "theme",
+  (stored) => (stored === "light" || stored === "dark" ? stored : "system"),
+  true,
+);
 
 export const setTheme = theme.set;
 

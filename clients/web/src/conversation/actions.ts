@@ -3,6 +3,8 @@ import type { Message, PromptParams, Session } from "midstream-client";
 
 export interface Actions {
   readonly session: Session;
+  /** Whether the reader may write, so that what writes is offered. */
+  readonly canWrite: boolean;
   /** Edit a user message; undefined ends that. The text that was written is kept as a draft. */
   edit(messageId: string | undefined): void;
   /** Send an edited message in a copy of the chat. */

@@ -2,8 +2,14 @@
 import { useConnection } from "midstream-client/react";
 import { useEffect, useRef } from "react";
 import { announce } from "../app/notice.js";
+import { showDialog } from "../app/token_request.js";
 import styles from "./connection_line.module.css";
 import { connectionWords } from "./connection_words.js";
+
+const ACTIONS = {
+  reload: { label: "Reload", run: () => location.reload() },
+  token: { label: "Give a token", run: () => showDialog(true) },
+} as const;
 
 export function ConnectionLine() {
   const connection = useConnection();
@@ -34,9 +40,9 @@ export function ConnectionLine() {
       <p className={styles.text}>
         <strong>{words.what}</strong> {words.next}
       </p>
-      {words.canReload && (
-        <button type="button" className={styles.reload} onClick={() => location.reload()}>
-          Reload
+      {words.action && (
+        <button type="button" className={styles.reload} onClick={ACTIONS[words.action].run}>
+          {ACTIONS[words.action].label}
         </button>
       )}
     </div>

@@ -4,6 +4,8 @@ import { useClient, useConnection, useServerClock, useSession } from "midstream-
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { freshTitle } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
+import { renamed } from "../app/renaming.js";
+import { ONLY_READS, useCanWrite } from "../app/rights.js";
 import * as act from "../app/session_actions.js";
 import { Composer } from "../composer/composer.js";
 import { withReturned } from "../composer/drafts.js";
@@ -29,6 +31,7 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
   const { session, info, turn, state, pending, queue } = snapshot;
   const client = useClient();
   const subject = useConnection().welcome?.subject;
+  const canWrite = useCanWrite();
   const now = useServerClock();
   const [text, setText] = useDraft(sessionId);
   const [editing, setEditing] = useState<string>();
@@ -41,11 +44,22 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
   );
   const isFollowed = useRefusals(session, pending, takeText);
 
-  const actions = useActions(session, setEditing, takeText);
+  const actions = useActions(session, setEditing, takeText, canWrite);
   const surroundings = useMemo(
-    (): Surroundings => ({ subject, now, onRetry: (message) => actions.retry(message.turn_id) }),
-    [subject, now, actions],
+    (): Surroundings => ({
+      subject,
+      now,
+      canAnswer: canWrite,
+      onRetry: canWrite ? (message) => actions.retry(message.turn_id) : undefined,
+    }),
+    [subject, now, canWrite, actions],
   );
+  const id = session.sessionId;
+  useEffect(() => {
+    if (id !== sessionId) {
+      renamed(sessionId, id);
+    }
+  }, [id, sessionId]);
 
   if (state === "closed" && client.state !== "closed") {
     return <Gone snapshot={snapshot} />;
@@ -61,7 +75,9 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
         <ConnectionLine />
         <MessageList snapshot={snapshot} pending={waits.inList} actions={actions} editing={editing} />
         <div className={styles.foot}>
-          {info?.archived_at === undefined ? (
+          {info?.archived_at !== undefined ? (
+            <Archived {...(canWrite && { onRestore: () => void act.archive(client, sessionId, false) })} />
+          ) : canWrite ? (
             <>
               <WaitingList
                 waiting={waits.above}
@@ -81,7 +97,7 @@ export function Conversation({ sessionId }: { readonly sessionId: string }) {
               />
             </>
           ) : (
-            <Archived onRestore={() => void act.archive(client, sessionId, false)} />
+            <ReadOnly />
           )}
         </div>
       </div>
@@ -103,13 +119,22 @@ function useSeenWhileVisible(sessionId: string, count: number | undefined): void
   }, [sessionId, count]);
 }
 
-function Archived({ onRestore }: { readonly onRestore: () => void }) {
+function Archived({ onRestore }: { readonly onRestore?: () => void }) {
   return (
     <div className={styles.archived}>
       <p>This chat is archived. It can be read, but nothing can be added.</p>
-      <button type="button" onClick={onRestore}>
-        Restore
-      </button>
+      {onRestore && (
+        <button type="button" onClick={onRestore}>
+          Restore
+        </button>
+      )}
     </div>
   );
 }
+
+/** In place of where a message is written. */
+export const ReadOnly = () => (
+  <p className={styles.archived} data-read-only>
+    {ONLY_READS}: to write, ask for one with the scope “write”.
+  </p>
+);

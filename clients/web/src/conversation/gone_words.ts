@@ -23,5 +23,22 @@ export function goneWords(error: MidstreamError): GoneWords {
       canReopen: false,
     };
   }
+  if (error.details.reason === "forbidden") {
+    return {
+      title: "You may not see this chat any more",
+      text: "Your token no longer covers it. Ask whoever gave you the token.",
+      canReopen: true,
+    };
+  }
+  if (error.code === "forbidden") {
+    return {
+      title: "Your token does not allow this",
+      text:
+        error.details.field === "session_id"
+          ? "It is good for certain chats only, and begins no others. Open one that is in the list."
+          : errorText(error),
+      canReopen: true,
+    };
+  }
   return { title: "This chat is closed", text: errorText(error), canReopen: true };
 }

@@ -16,6 +16,7 @@ import { useClient } from "midstream-client/react";
 import { useState } from "react";
 import { freshTitle } from "../app/fresh.js";
 import { Menu } from "../app/menu.js";
+import { ONLY_READS, useCanWrite } from "../app/rights.js";
 import * as act from "../app/session_actions.js";
 import { titleFor } from "../sidebar/groups.js";
 import { TitleField } from "../sidebar/title_field.js";
@@ -25,6 +26,7 @@ import { ListButton } from "./list_button.js";
 export function Header({ snapshot }: { readonly snapshot: SessionSnapshot }) {
   const { info, session } = snapshot;
   const client = useClient();
+  const canWrite = useCanWrite();
   const [isRenaming, setRenaming] = useState(false);
   const title = info ? titleFor(info) : (freshTitle(session.sessionId) ?? "");
   return (
@@ -45,8 +47,8 @@ export function Header({ snapshot }: { readonly snapshot: SessionSnapshot }) {
           <button
             type="button"
             onClick={() => setRenaming(true)}
-            disabled={!info}
-            title={`${title} (rename)`}
+            disabled={!info || !canWrite}
+            title={canWrite ? `${title} (rename)` : title}
             dir="auto"
           >
             {title}
@@ -64,6 +66,7 @@ export function Header({ snapshot }: { readonly snapshot: SessionSnapshot }) {
 }
 
 function ApprovalMenu({ snapshot: { info, session } }: { readonly snapshot: SessionSnapshot }) {
+  const isDisabled = !useCanWrite();
   const isAlways = info?.approval_mode === "always-allow";
   const by = info?.approval_mode_by;
   return (
@@ -79,6 +82,7 @@ function ApprovalMenu({ snapshot: { info, session } }: { readonly snapshot: Sess
           hint: "A person decides each time",
           icon: <ShieldCheck aria-hidden />,
           isChosen: !isAlways,
+          isDisabled,
           onSelect: () => isAlways && void act.askAgain(session),
         },
         {
@@ -86,6 +90,7 @@ function ApprovalMenu({ snapshot: { info, session } }: { readonly snapshot: Sess
           hint: "The agent acts at once, without asking",
           icon: <Shield aria-hidden />,
           isChosen: isAlways,
+          isDisabled,
           onSelect: () => !isAlways && void act.allowAlways(session),
         },
       ]}
@@ -105,13 +110,19 @@ function ChatMenu({ snapshot: { info, session, turn }, onRename }: ChatMenuProps
   const client = useClient();
   const id = session.sessionId;
   const isArchived = info?.archived_at !== undefined;
-  const busy = turn ? { isDisabled: true, hint: "Not while the agent answers" } : {};
+  const may = useCanWrite() ? {} : { isDisabled: true, hint: ONLY_READS };
+  const busy = turn ? { isDisabled: true, hint: "Not while the agent answers", ...may } : may;
   return (
     <Menu
       label="What to do with this chat"
       items={[
-        { label: "Rename", icon: <Pencil aria-hidden />, onSelect: onRename },
-        { label: "Copy the chat", icon: <CopyPlus aria-hidden />, onSelect: () => void act.copy(session) },
+        { label: "Rename", icon: <Pencil aria-hidden />, onSelect: onRename, ...may },
+        {
+          label: "Copy the chat",
+          icon: <CopyPlus aria-hidden />,
+          onSelect: () => void act.copy(session),
+          ...may,
+        },
         {
           label: "Check against the server",
           hint: "Compares every message by digest",
@@ -135,6 +146,7 @@ function ChatMenu({ snapshot: { info, session, turn }, onRename }: ChatMenuProps
           icon: <Trash2 aria-hidden />,
           isDanger: true,
           onSelect: () => void act.remove(client, id, titleFor(info)),
+          ...may,
         },
       ]}
     >

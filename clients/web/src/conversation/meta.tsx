@@ -23,7 +23,7 @@ export function Meta({ message, actions }: { readonly message: Message; readonly
         {clockTime(message.created_at)}
       </time>
       {text && <CopyButton text={text} />}
-      {message.role === "user" && (
+      {message.role === "user" && actions.canWrite && (
         <button
           type="button"
           className={styles.action}

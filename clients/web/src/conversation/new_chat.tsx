@@ -7,12 +7,14 @@ import { attempt } from "../app/errors.js";
 import { giveFirstTitle } from "../app/first_title.js";
 import { rememberFresh } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
+import { useCanWrite } from "../app/rights.js";
 import { chatPath, navigate } from "../app/route.js";
 import { Composer } from "../composer/composer.js";
 import { NEW_CHAT } from "../composer/drafts.js";
 import { rememberSent, summaryOf } from "../composer/sent.js";
 import { useDraft } from "../composer/use_draft.js";
 import { ConnectionLine } from "./connection_line.js";
+import { ReadOnly } from "./conversation.js";
 import { ListButton } from "./list_button.js";
 import styles from "./new_chat.module.css";
 
@@ -27,6 +29,7 @@ const EXAMPLES = [
 export function NewChat() {
   const client = useClient();
   const { state } = useConnection();
+  const canWrite = useCanWrite();
   const [text, setText] = useDraft(NEW_CHAT);
   useEffect(() => {
     document.title = "New chat · midstream";
@@ -57,32 +60,38 @@ export function NewChat() {
       <div className={styles.middle}>
         <div className={styles.column}>
           <h1 className={styles.title}>Where shall we begin?</h1>
-          <Composer
-            text={text}
-            onText={setText}
-            onSend={begin}
-            isOffline={state === "offline"}
-            placeholder="Write a message"
-            autoFocus={matchMedia("(hover: hover)").matches}
-          />
-          <ul className={styles.examples} aria-label="Examples">
-            {EXAMPLES.map((example) => (
-              <li key={example.text}>
-                <button
-                  type="button"
-                  className={styles.example}
-                  // a double click begins one chat
-                  onClick={() => isBeginning.current || void begin([{ type: "text", text: example.text }])}
-                >
-                  <span>
-                    {example.text}
-                    <small>{example.hint}</small>
-                  </span>
-                  <ArrowUp aria-hidden />
-                </button>
-              </li>
-            ))}
-          </ul>
+          {canWrite ? (
+            <Composer
+              text={text}
+              onText={setText}
+              onSend={begin}
+              isOffline={state === "offline"}
+              placeholder="Write a message"
+              autoFocus={matchMedia("(hover: hover)").matches}
+            />
+          ) : (
+            <ReadOnly />
+          )}
+          {canWrite && (
+            <ul className={styles.examples} aria-label="Examples">
+              {EXAMPLES.map((example) => (
+                <li key={example.text}>
+                  <button
+                    type="button"
+                    className={styles.example}
+                    // a double click begins one chat
+                    onClick={() => isBeginning.current || void begin([{ type: "text", text: example.text }])}
+                  >
+                    <span>
+                      {example.text}
+                      <small>{example.hint}</small>
+                    </span>
+                    <ArrowUp aria-hidden />
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
         </div>
       </div>
     </div>

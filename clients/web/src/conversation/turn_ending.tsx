@@ -14,7 +14,7 @@ interface TurnEndingProps {
 
 export function TurnEnding({ turn, message, actions }: TurnEndingProps) {
   const text = endingText(turn, message);
-  const canRetry = offersRetry(turn, message);
+  const canRetry = actions.canWrite && offersRetry(turn, message);
   if (!text && !canRetry) {
     return null;
   }

@@ -16,7 +16,7 @@ export function moveUnsent(
 ): boolean {
   const isDeleted = details.reason === "deleted";
   const texts: string[] = [];
-  if (isDeleted || code === "not_found" || details.reason === "forbidden") {
+  if (isDeleted || code === "not_found" || code === "forbidden" || details.reason === "forbidden") {
     for (const { message_id, parts } of pending) {
       if (!moved.has(message_id)) {
         moved.add(message_id);

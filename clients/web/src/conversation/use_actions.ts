@@ -16,11 +16,13 @@ export function useActions(
   session: Session,
   onEdit: (messageId: string | undefined) => void,
   onReturned: (text: string) => void,
+  canWrite: boolean,
 ): Actions {
   const client = useClient();
   return useMemo(
     () => ({
       session,
+      canWrite,
       edit: (messageId) => {
         onEdit(messageId);
         if (messageId === undefined) {
@@ -43,6 +45,6 @@ export function useActions(
           }
         }),
     }),
-    [session, client, onEdit, onReturned],
+    [session, client, onEdit, onReturned, canWrite],
   );
 }

@@ -7,6 +7,8 @@ import { pageCommand, takesText } from "../app/keyboard.js";
 import { PHONE, useMedia } from "../app/media.js";
 import { Modal } from "../app/modal.js";
 import { Notices } from "../app/notice.js";
+import { keyOfChat } from "../app/renaming.js";
+import { TokenDialog } from "../app/token_dialog.js";
 import { Conversation } from "../conversation/conversation.js";
 import { NewChat } from "../conversation/new_chat.js";
 import type { Lab } from "../lab/lab.js";
@@ -45,7 +47,7 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
         )}
         <main id="main" tabIndex={-1} className={styles.main}>
           <ErrorBoundary of={chat}>
-            {route.kind === "chat" ? <Conversation key={chat} sessionId={chat} /> : <NewChat />}
+            {route.kind === "chat" ? <Conversation key={keyOfChat(chat)} sessionId={chat} /> : <NewChat />}
           </ErrorBoundary>
           {lab && (
             <ErrorBoundary small="The link lab could not be shown. Reload the page to try again.">
@@ -58,6 +60,7 @@ export function App({ lab }: { readonly lab?: Lab | undefined }) {
       </div>
       {OpenPalette && <OpenPalette route={route} onClose={closePalette} />}
       <ConfirmDialog />
+      <TokenDialog />
       <Notices />
     </ShellContext>
   );

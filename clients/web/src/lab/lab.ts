@@ -5,6 +5,7 @@
  * what the page missed. It is a client of its own, without a store.
  */
 import { Client, type ClientOptions, type Codec, type Environment, type Session } from "midstream-client";
+import { identity } from "../app/identity.js";
 import {
   begin,
   caughtUp,
@@ -57,7 +58,7 @@ export class Lab {
     this.#link.onReceived = (bytes) => this.#tell(received(this.#view.incidents, bytes));
     const whole = new LabLink(environment);
     whole.onReceived = (bytes) => this.#tell(missed(this.#view.incidents, bytes));
-    this.#control = new Client(url, { environment: whole.environment() });
+    this.#control = new Client(url, { environment: whole.environment(), token: () => identity().token });
   }
 
   /** Make a lab for the server at `url`. @throws MidstreamError `unsupported`: no msgpack here. */

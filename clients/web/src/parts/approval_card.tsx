@@ -21,7 +21,7 @@ export function ApprovalCard({
   /** The arguments of the tool that waits. */
   readonly input: Value | undefined;
 }) {
-  const { subject } = useSurroundings();
+  const { subject, canAnswer = true } = useSurroundings();
   const { what, problem, send } = useAnswer(subject);
   const key = `reason ${part.interaction_id}`;
   const [reason, setReason] = useKept<string | undefined>(key, undefined);
@@ -31,6 +31,15 @@ export function ApprovalCard({
       await session[name](part.interaction_id, reason?.trim() || undefined);
       forget(key);
     });
+  if (!canAnswer) {
+    return (
+      <div className={styles.ask}>
+        <Asked title={title} description={description} />
+        {input === undefined ? null : <ValueView name="Arguments" value={input} />}
+        <OnlyReads />
+      </div>
+    );
+  }
   return (
     <div className={styles.ask}>
       <Asked title={title} description={description} />
@@ -109,6 +118,11 @@ export function Asked({
     </div>
   );
 }
+
+/** Said where the reader may look, but not answer. */
+export const OnlyReads = () => (
+  <p className={styles.description}>Somebody else has to answer this: your token lets you read only.</p>
+);
 
 /** Why an answer was not taken. */
 export const Problem = ({ text }: { readonly text: string }) =>

@@ -2,7 +2,7 @@ import type { InteractionPart, Question } from "midstream-client";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { own } from "../own.js";
 import { checked, type Draft, inWords } from "./answers.js";
-import { Asked, Problem } from "./approval_card.js";
+import { Asked, OnlyReads, Problem } from "./approval_card.js";
 import controls from "./buttons.module.css";
 import styles from "./interaction.module.css";
 import { QuestionField } from "./question_field.js";
@@ -23,7 +23,7 @@ export function QuestionCard({
   readonly part: InteractionPart;
   readonly session: PartSession;
 }) {
-  const { subject } = useSurroundings();
+  const { subject, canAnswer = true } = useSurroundings();
   const { what, problem, send } = useAnswer(subject);
   const key = `draft ${part.interaction_id}`;
   const [draft, setDraft] = useKept<Draft>(key, {});
@@ -48,6 +48,21 @@ export function QuestionCard({
         ?.focus();
     }
   };
+  if (!canAnswer) {
+    return (
+      <div className={styles.ask}>
+        <Asked title={title} description={description} />
+        <ul>
+          {questions.map((question) => (
+            <li key={question.question_id} dir="auto">
+              {question.question}
+            </li>
+          ))}
+        </ul>
+        <OnlyReads />
+      </div>
+    );
+  }
   return (
     <form ref={form} className={styles.ask} onSubmit={onSubmit} onKeyDown={submitOnEnter} noValidate>
       <Asked title={title} description={description} />

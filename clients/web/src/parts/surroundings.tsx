@@ -18,6 +18,8 @@ export interface Surroundings {
   readonly subject?: string | undefined;
   /** Now by the server's clock, in ms since the epoch; without it this machine's clock is believed. */
   readonly now?: (() => number) | undefined;
+  /** False where the reader may look, but not answer what is asked. */
+  readonly canAnswer?: boolean | undefined;
   /** Try the turn of this message again; errors that are recoverable then offer it. */
   readonly onRetry?: ((message: Message) => void) | undefined;
 }

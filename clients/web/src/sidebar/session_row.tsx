@@ -6,6 +6,7 @@ import { memo, useState } from "react";
 import { classNames } from "../app/class_names.js";
 import { Link } from "../app/link.js";
 import { Menu } from "../app/menu.js";
+import { ONLY_READS, useCanWrite } from "../app/rights.js";
 import { chatPath } from "../app/route.js";
 import { archive, remove, rename } from "../app/session_actions.js";
 import { titleFor } from "./groups.js";
@@ -22,6 +23,8 @@ interface SessionRowProps {
 export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
   const { session, isCurrent, isUnread, onGo } = props;
   const client = useClient();
+  const canWrite = useCanWrite();
+  const may = canWrite ? {} : { isDisabled: true, hint: ONLY_READS };
   const [isRenaming, setRenaming] = useState(false);
   const title = titleFor(session);
   const id = session.session_id;
@@ -47,7 +50,7 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
         className={styles.link}
         to={chatPath(id)}
         isCurrent={isCurrent}
-        onDoubleClick={() => setRenaming(true)}
+        onDoubleClick={() => setRenaming(canWrite)}
         onGo={onGo}
       >
         <span className={classNames(styles.title, isUnread && styles.unread)} dir="auto" title={title}>
@@ -59,17 +62,19 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
         label={`What to do with ${title}`}
         className={styles.more}
         items={[
-          { label: "Rename", icon: <Pencil aria-hidden />, onSelect: () => setRenaming(true) },
+          { label: "Rename", icon: <Pencil aria-hidden />, onSelect: () => setRenaming(true), ...may },
           {
             label: isArchived ? "Restore" : "Archive",
             icon: isArchived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />,
             onSelect: () => void archive(client, id, !isArchived),
+            ...may,
           },
           {
             label: "Delete",
             icon: <Trash2 aria-hidden />,
             isDanger: true,
             onSelect: () => void remove(client, id, title),
+            ...may,
           },
         ]}
       >

@@ -1,11 +1,24 @@
 /** The list of chats, and what leads elsewhere. */
-import { Archive, ArrowLeft, Monitor, Moon, Search, SquarePen, Sun, X } from "lucide-react";
+import {
+  Archive,
+  ArrowLeft,
+  LogOut,
+  Monitor,
+  Moon,
+  Search,
+  SquarePen,
+  Sun,
+  UserRound,
+  X,
+} from "lucide-react";
 import type { SessionInfo } from "midstream-client";
 import { type UIEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
 import controls from "../app/controls.module.css";
+import { confirmed } from "../app/dialog.js";
 import { commandKey } from "../app/keyboard.js";
 import { Link } from "../app/link.js";
 import { Menu } from "../app/menu.js";
+import { useReader } from "../app/rights.js";
 import type { Route } from "../app/route.js";
 import { useShell } from "../app/shell.js";
 import { setTheme, THEMES, type Theme, useTheme } from "../app/theme.js";
@@ -65,7 +78,10 @@ export function Sidebar({ route, onGo }: SidebarProps) {
           {isArchive ? <ArrowLeft aria-hidden /> : <Archive aria-hidden />}
           {isArchive ? "All chats" : "Archived"}
         </button>
-        <ThemeMenu />
+        <span>
+          <ReaderMenu />
+          <ThemeMenu />
+        </span>
       </div>
     </div>
   );
@@ -171,6 +187,45 @@ function emptyText(sought: string, isArchive: boolean): string {
     return `No chat is called “${sought}”.`;
   }
   return isArchive ? "Nothing is archived." : "Your chats will be here.";
+}
+
+/** Who the reader is, where the server knows, and how to be nobody again on this browser. */
+function ReaderMenu() {
+  const reader = useReader();
+  if (!reader) {
+    return null;
+  }
+  const { name, forget } = reader;
+  const ask = async () => {
+    const yes = await confirmed({
+      title: "Forget the token?",
+      text:
+        `What this browser keeps for ${name} is removed, in all tabs: the token, the chats as they were last seen, ` +
+        "drafts, and messages that were not sent yet. The server keeps its chats.",
+      action: "Forget",
+      isDanger: true,
+    });
+    if (yes) {
+      forget();
+    }
+  };
+  return (
+    <Menu
+      label={`You are ${name}`}
+      items={[
+        {
+          label: "Forget the token",
+          hint: "And all that this browser keeps for you",
+          icon: <LogOut aria-hidden />,
+          isDanger: true,
+          onSelect: () => void ask(),
+        },
+      ]}
+      note={`You are ${name}`}
+    >
+      <UserRound aria-hidden />
+    </Menu>
+  );
 }
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {

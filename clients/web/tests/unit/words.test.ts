@@ -61,20 +61,32 @@ describe("how a turn ended", () => {
 });
 
 describe("the connection in words", () => {
+  const connection = (
+    state: Parameters<typeof connectionWords>[0]["state"],
+    more: Partial<Parameters<typeof connectionWords>[0]> = {},
+  ) => ({ state, problem: undefined, error: undefined, refusal: undefined, ...more });
+
+  it("a server that wants a token, or another one, is said, and how to give it", () => {
+    for (const refusal of ["unauthorized", "token_expired"] as const) {
+      expect(connectionWords(connection("offline", { refusal }))).toMatchObject({ action: "token" });
+      expect(connectionWords(connection("live", { refusal }))).toBeUndefined();
+    }
+  });
+
   it("nothing is said while it is there", () => {
-    expect(connectionWords({ state: "live", problem: undefined, error: undefined })).toBeUndefined();
+    expect(connectionWords(connection("live"))).toBeUndefined();
   });
 
   it("offline says what failed and what happens next", () => {
-    const words = connectionWords({ state: "offline", problem: "the line broke", error: undefined });
+    const words = connectionWords(connection("offline", { problem: "the line broke" }));
     expect(words?.next).toMatch(/^The line broke\. The page tries again by itself/);
   });
 
   it("closed for good says what to do", () => {
     const error = new MidstreamError("connection_rejected", "The server refused");
-    expect(connectionWords({ state: "closed", problem: undefined, error })).toMatchObject({
+    expect(connectionWords(connection("closed", { error }))).toMatchObject({
       next: "The server refused. Reload the page to connect again; drafts are kept.",
-      canReload: true,
+      action: "reload",
     });
   });
 

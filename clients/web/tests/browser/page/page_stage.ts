@@ -11,7 +11,7 @@
  * - an unlocked phone says that it is connected, and is frozen: waking
  * - a long answer is parsed again with each word, a long chat is drawn whole: long
  * - what a model wrote runs: safety
- * An expired token that is used again is tested where tokens are: in the client's tests of its connection.
+ * - an expired token is used again, a reader is shown what another one kept: tokens, and the client's tests
  */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
@@ -42,6 +42,8 @@ export interface PageStage {
 export interface PageStageOptions {
   /** More of `midstream serve`. */
   readonly flags?: readonly string[];
+  /** More of its environment. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Run in the first person's browser before its pages. */
   readonly prepare?: (context: BrowserContext) => Promise<void>;
   /** A browser with one user, whose pages can be hidden and frozen; other devices are other origins there. */
@@ -49,7 +51,12 @@ export interface PageStageOptions {
 }
 
 /** Set the stage for a suite. */
-export function pageStage({ flags = [], prepare, isPlain = false }: PageStageOptions = {}): PageStage {
+export function pageStage({
+  flags = [],
+  environment = {},
+  prepare,
+  isPlain = false,
+}: PageStageOptions = {}): PageStage {
   let director: Director | undefined;
   let server: ServerProcess | undefined;
   let browser: Browser | PlainBrowser | undefined;
@@ -61,7 +68,7 @@ export function pageStage({ flags = [], prepare, isPlain = false }: PageStageOpt
     director = await Director.start();
     const given = ["--page", inject("page"), "--agent", AGENT, ...flags];
     [server, browser] = await Promise.all([
-      ServerProcess.start(0, given, director.environment),
+      ServerProcess.start(0, given, { ...director.environment, ...environment }),
       isPlain ? launchPlain() : launch(),
     ]);
     if ("context" in browser) {

@@ -190,8 +190,7 @@ def test_broken_framing_is_what_another_library_cannot_read_as_an_array_with_a_t
     """MalformedFrame, and so the end of the connection, for exactly those, and for chunks (SPEC 3.3)."""
     try:
         plain = msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogateescape")
-        elements = cast("list[object]", plain) if isinstance(plain, list) else []
-        tag = elements[0] if elements else None
+        tag = cast("list[object]", plain)[0] if isinstance(plain, list) and plain else None
         framed = isinstance(tag, str) and is_unicode(tag)
     except (ValueError, TypeError, msgpack.UnpackException):
         return  # keys that cannot be hashed, ids of reserved extensions: its own limits

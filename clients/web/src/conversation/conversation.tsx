@@ -4,7 +4,6 @@ import { useClient, useConnection, useServerClock, useSession } from "midstream-
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { freshTitle } from "../app/fresh.js";
 import { newId } from "../app/ids.js";
-import { renamed } from "../app/renaming.js";
 import { ONLY_READS, useCanWrite } from "../app/rights.js";
 import * as act from "../app/session_actions.js";
 import { Composer } from "../composer/composer.js";
@@ -20,6 +19,7 @@ import styles from "./conversation.module.css";
 import { Gone } from "./gone.js";
 import { Header } from "./header.js";
 import { MessageList } from "./message_list.js";
+import { renamed } from "./renaming.js";
 import { send } from "./send.js";
 import { useActions } from "./use_actions.js";
 import { useConversationNews } from "./use_news.js";

@@ -1,7 +1,7 @@
 /** Chats that were begun here under an id that the server did not take: it gave them another (SPEC 10.5). */
+import { moveFresh } from "../app/fresh.js";
+import { chatPath, navigate } from "../app/route.js";
 import { moveDraft } from "../composer/drafts.js";
-import { moveFresh } from "./fresh.js";
-import { chatPath, navigate } from "./route.js";
 
 const before = new Map<string, string>();
 
